@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from whet.ir.values import DType
 
 
 def in_order(names: list[str], files: list[str]) -> list[Any]:
@@ -29,3 +30,10 @@ def in_order(names: list[str], files: list[str]) -> list[Any]:
         )
         raise ValueError(f"{wrong}; the model takes {', '.join(names)}")
     return [found[k] for k in names]
+
+
+def typed(a: Any, dtype: DType) -> Any:
+    """An array of a file, of the type that an input has: files hold 16-bit floats that NumPy has
+    no name for as bytes."""
+    is_bytes = a.dtype.kind == "V" and a.dtype.itemsize == dtype.itemsize
+    return a.view(dtype) if is_bytes else a

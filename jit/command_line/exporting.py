@@ -8,7 +8,7 @@ from typing import Any
 import whet
 
 from . import sources
-from .arrays import in_order
+from .arrays import in_order, typed
 
 
 def export(options: argparse.Namespace) -> None:
@@ -42,4 +42,6 @@ def quantize(options: argparse.Namespace) -> None:
 
 def call(model: Any, file: str) -> tuple[Any, ...]:
     """The arguments of a call, of a file."""
-    return tuple(map(whet.from_numpy, in_order([v.name for v in model.inputs], [file])))
+    arrays = in_order([v.name for v in model.inputs], [file])
+    tensors = [whet.from_numpy(typed(a, v.type.dtype)) for v, a in zip(model.inputs, arrays)]
+    return tuple(model.signature.positional(tensors))

@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from .arrays import in_order
+from .arrays import in_order, typed
 from .sources import opened
 
 
@@ -15,6 +15,7 @@ def run(options: argparse.Namespace) -> None:
     """Run a model on the arrays of files."""
     model = opened(options.model)
     arrays = in_order([v.name for v in model.inputs], options.inputs)
+    arrays = [typed(a, v.type.dtype) for v, a in zip(model.inputs, arrays)]
     for v, a in zip(model.inputs, arrays):
         fixed = zip(v.sizes, a.shape) if a.ndim == len(v.sizes) else [("0", 1)]
         differs = any(n.isdecimal() and int(n) != m for n, m in fixed)

@@ -4,6 +4,7 @@ what they are written as."""
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ import whet
 from ..export.errors import ExportError, PreconditionError
 from .arrays import in_order
 
-EXAMPLE = 4  # of a size that a file names, in the example call; each further one is one more
+# A size that a file names, in the example call that is drawn, and how much larger each further one
+# is. A network that halves images a few times takes multiples alone: these are tried then.
+EXAMPLES = (4, 1), (32, 32)
 
 
 def opened(path: str) -> Any:
@@ -85,9 +88,27 @@ def of_onnx(
 
     model: Any = whet.onnx.load(path).eval()
     ports = [p for p in model.inputs if p.needed]
-    example = in_order([p.name for p in ports], list(files)) if files else drawn(ports)
+    if files:
+        example = in_order([p.name for p in ports], list(files))
+        return of_example(path, model, ports, example, sizes, rewrites)
+    refused: list[Exception] = []
+    for least, step in EXAMPLES:
+        try:
+            return of_example(path, model, ports, drawn(ports, least, step), sizes, rewrites)
+        except (RuntimeError, IndexError, whet.onnx.OnnxError) as e:
+            refused.append(e)
+    first = str(refused[0]).splitlines()[0]
+    raise ValueError(f"{path}: the model takes no arrays that were drawn: {first}; export it with "
+                     "arrays of an example first")
+
+
+def of_example(
+    path: str, model: Any, ports: Sequence[Any], example: Sequence[Any],
+    sizes: dict[str, dict[int, Any]] | None, rewrites: Sequence[str]
+) -> Any:
+    """An ONNX model as an exported function, by the arrays of an example."""
     args = [whet.from_numpy(a) for a in example]
-    open_ = left_open(ports) if sizes is None or not sizes else sizes
+    open_ = left_open(ports, names_in_python(model, ports)) if sizes is None or not sizes else sizes
     try:
         return whet.export(model, *args, dynamic=open_ or None, rewrites=rewrites)
     except (ExportError, PreconditionError) as e:
@@ -98,26 +119,35 @@ def of_onnx(
         return whet.export(model, *args, rewrites=rewrites)
 
 
-def left_open(ports: Sequence[Any]) -> dict[str, dict[int, Any]]:
-    """The sizes that a file leaves open, by the names that it has for them."""
+def names_in_python(model: Any, ports: Sequence[Any]) -> list[str]:
+    """What an exported function calls these inputs: the file's names where they are names in
+    Python."""
+    named = inspect.signature(model).parameters
+    return [p.name if p.name in named else f"args.{i}" for i, p in enumerate(ports)]
+
+
+def left_open(ports: Sequence[Any], names: Sequence[str]) -> dict[str, dict[int, Any]]:
+    """The sizes that a file leaves open, by the names that it has for them; `names` are those of
+    the inputs."""
     out: dict[str, dict[int, Any]] = {}
-    for p in ports:
+    for name_of_input, p in zip(names, ports):
         for axis, n in enumerate(p.sizes or ()):
             if type(n) is not int:
                 name = n if isinstance(n, str) and n.isidentifier() else f"{p.name}_{axis}"
                 name = "".join(c if c.isalnum() else "_" for c in name)
-                out.setdefault(p.name, {})[axis] = whet.jit.Dim(name)
+                out.setdefault(name_of_input, {})[axis] = whet.jit.Dim(name)
     return out
 
 
-def drawn(ports: Sequence[Any]) -> list[Any]:
-    """Arrays of an example, as a file describes its inputs."""
+def drawn(ports: Sequence[Any], least: int, step: int) -> list[Any]:
+    """Arrays of an example, as a file describes its inputs. `least` is the first size that the file
+    leaves open, and each further one is larger by `step`."""
     random, known, out = np.random.default_rng(0), dict[Any, int](), []
     for p in ports:
         if p.sizes is None or p.element is None:
             raise ValueError(f"the file does not say what input {p.name!r} is: give its array")
         shape = [
-            n if type(n) is int else known.setdefault(n or (p.name, k), EXAMPLE + len(known))
+            n if type(n) is int else known.setdefault(n or (p.name, k), least + step * len(known))
             for k, n in enumerate(p.sizes)
         ]
         dtype = np.dtype(p.element.numpy)

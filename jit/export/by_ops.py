@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whet.autograd import modes
-from whet.ir.graph import Graph, OpNode, Ref, Write
+from whet.ir.graph import Ask, Graph, Guard, Node, OpNode, Ref, Write
 from whet.ops import pointwise_family, registry
 
 from .errors import PreconditionError
@@ -24,9 +24,17 @@ def run(g: Graph, inputs: Sequence[Any], constants: Mapping[str, Any]) -> list[A
                 env.update(zip(n.outs, made if type(made) is tuple else (made,)))
             elif type(n) is Write:
                 pointwise_family.inplace(n.op, ins[0], ins[1:], dict(n.attrs))
-            else:
+            elif not holds(n, ins):
                 raise PreconditionError(
-                    "what was exported goes by numbers of tensors: inside of a trace or a "
-                    f"transform it cannot be called ({n.line})"
+                    f"{g.name}: {n.head()} does not hold ({n.line}); it was exported for data "
+                    "that go the recorded way"
                 )
         return [env[v].clone() for v, _ in g.results]
+
+
+def holds(n: Node, ins: tuple[Any, ...]) -> bool:
+    """Are the data as they were when Python went on from them? What watches is asked, too."""
+    if isinstance(n, Ask):
+        return bool(registry.ask(n.question, *ins) == n.answer)
+    assert isinstance(n, Guard)
+    return repr(ins[0].tolist()) == repr(n.expected.tolist())  # also of NaN and of -0.0

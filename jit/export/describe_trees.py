@@ -27,6 +27,7 @@ from .tree_structure import (
     ListPart,
     NumberPart,
     Part,
+    Record,
     RecordPart,
     TensorPart,
     TuplePart,
@@ -81,6 +82,10 @@ class Arguments:
             make = functools.partial(instance, kind, fields)
             part = RecordPart(name, kind.__name__, fields, parts, is_tuple=False, make=make)
             return part, make(made)
+        if isinstance(x, Record):
+            made, parts = self.several(name, x.items())
+            part = RecordPart(name, x.title, [k for k, _ in x.items()], parts, is_tuple=False)
+            return part, part.make(made)
         instead = ("Pass whet.from_numpy(it)" if isinstance(x, np.ndarray)
                    else "Close over it instead: whet.export(lambda x: fn(x, it), x)")
         raise ExportError(

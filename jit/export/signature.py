@@ -95,6 +95,19 @@ class Signature:
                 raise PreconditionError(f"argument `{p.name}` is missing")
         return found
 
+    def positional(self, tensors: Sequence[Any]) -> list[Any]:
+        """The arguments, by place, of a call with these tensors. Raises ValueError where one can
+        only be given by its name."""
+        args = list[Any]()
+        for p in self.parameters:
+            if p.kind is inspect.Parameter.VAR_POSITIONAL:
+                args += p.part.build(tensors)
+            elif p.kind in POSITIONAL and not isinstance(p.part, OmittedPart):
+                args.append(p.part.build(tensors))
+            elif next(p.part.leaves(), None) is not None and not p.optional:
+                raise ValueError(f"argument `{p.name}` is given by its name alone")
+        return args
+
     def bound(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments by the names of parameters."""
         try:

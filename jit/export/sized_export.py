@@ -20,7 +20,7 @@ from whet.passes.compare_nodes import is_one_node
 from ..capture.control_nodes import Control
 from ..guards.code_origin import ours
 from .dims import MOST, Dims, Values, disagree, fitted
-from .errors import ExportError
+from .errors import ExportError, PreconditionError
 from .recording import Recorded
 from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, differing, part
@@ -246,18 +246,21 @@ class Sized:
             if run is None:
                 return False
             self.compare(run, values)
-        except (RuntimeError, ValueError, TypeError, IndexError):
+            return all(self.is_stated(a, b, values) for a, b in zip(self.base.nodes, run.nodes))
+        except (RuntimeError, ValueError, TypeError, IndexError, PreconditionError):
             return False
-        for a, b in zip(self.base.nodes, run.nodes):
-            holes = self.holes.get(id(a), {})
-            for root, x, y in operands_and_attributes(a, b):
-                found = differing(x, y)
-                if found is None or any((root, *p) not in holes for p in found):
-                    return False
-            for path, e in holes.items():
-                where: Any = b.ins if type(path[0]) is int else b.attrs
-                if part(where[path[0]], path[1:]) != e.at(values):
-                    return False
+
+    def is_stated(self, a: Any, b: Any, values: Values) -> bool:
+        """Is a node of a run at some sizes what the expressions say of the example's?"""
+        holes = self.holes.get(id(a), {})
+        for root, x, y in operands_and_attributes(a, b):
+            found = differing(x, y)
+            if found is None or any((root, *p) not in holes for p in found):
+                return False
+        for path, e in holes.items():
+            where: Any = b.ins if type(path[0]) is int else b.attrs
+            if part(where[path[0]], path[1:]) != e.at(values):
+                return False
         return True
 
 

@@ -180,12 +180,15 @@ class SizesOfValues:
         wanted = node.attrs.get(path[0])
         if type(wanted) is not tuple or len(path) != 2:
             return
-        known: list[Any] = []
+        known, rest = list[Any](), list(shape)  # the sizes that are in both cancel
         for k, n in enumerate(wanted):
             if k != path[1]:
-                of_input = [m for m in shape if self.seen(m)[0] == n]
-                known.append(of_input[0] if of_input else n)
-        yield from sizes_among([math.prod(shape) // math.prod(known)] if all(known) else [])
+                of_input = [i for i, m in enumerate(rest) if self.seen(m)[0] == n]
+                if of_input:
+                    rest.pop(of_input[0])
+                else:
+                    known.append(n)
+        yield from sizes_among([math.prod(rest) // math.prod(known)] if all(known) else [])
 
     def number(self, node: Node, path: Path) -> int:
         """The number in the example's run."""

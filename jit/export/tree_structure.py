@@ -211,9 +211,17 @@ class Record:
         vars(self).update(zip(fields, values))
         self.__title = title
 
+    @property
+    def title(self) -> str:
+        """The name of its class."""
+        return self.__title
+
+    def items(self) -> list[tuple[str, Any]]:
+        """Its fields and their values."""
+        return [(k, v) for k, v in vars(self).items() if not k.startswith("_Record")]
+
     def __repr__(self) -> str:
-        said = ", ".join(f"{k}={v!r}" for k, v in vars(self).items() if not k.startswith("_Record"))
-        return f"{self.__title}({said})"
+        return f"{self.__title}({', '.join(f'{k}={v!r}' for k, v in self.items())})"
 
 
 def record(title: str, fields: Sequence[str], is_tuple: bool) -> Callable[[list[Any]], Any]:

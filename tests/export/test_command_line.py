@@ -1,11 +1,13 @@
 """The command `whet`: what it prints, its exit codes, and one line for an error."""
 
+import dataclasses
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import whet
+from whet import nn
 from whet.jit.command_line import main
 
 from tests.export import models
@@ -202,3 +204,80 @@ def test_an_error_of_many_things_lists_them(path, capsys):
     assert code == 1 and "whet compile: " in err
     for op in ("eigvalsh", "svd"):
         assert f"\n  {op}" in err and "from test_command_line.py" in err
+
+
+# ---- models of strangers -------------------------------------------------------------------------
+class Words(nn.Module):
+    """Words of a batch, in a dataclass, are looked up; a mask leaves some out."""
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.out = nn.Embedding(9, 8), nn.Linear(8, 4)
+
+    def forward(self, batch, scale=None):
+        h = self.out(self.table(batch.ids)) * batch.mask[..., None]
+        return h if scale is None else h * scale
+
+
+@dataclasses.dataclass
+class Batch:
+    ids: whet.Tensor
+    mask: whet.Tensor
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """A folder with the archive, the ONNX file and a call of such a model."""
+    folder = tmp_path_factory.mktemp("words")
+    batch = Batch(whet.randint(9, (3, 5)), whet.rand(3, 5))
+    dynamic = {"batch.ids": ("n", None), "batch.mask": ("n", None)}
+    e = whet.export(Words().eval(), batch, scale=whet.full((4,), 2.0), dynamic=dynamic)
+    e.save(folder / "words.whet")
+    np.savez(folder / "call.npz", **{
+        "batch.ids": batch.ids.numpy(), "batch.mask": batch.mask.numpy(),
+        "scale": np.full(4, 2, np.float32)})
+    return folder, e
+
+
+def test_a_model_of_nested_arguments_and_an_embedding_is_quantised(words, capsys):
+    folder, e = words
+    made = folder / "bytes.whet"
+    assert said(capsys, "quantize", folder / "words.whet", folder / "call.npz", "-o", made)[0] == 0
+    small = whet.load(made)
+    assert [v.name for v in small.inputs] == ["batch.ids", "batch.mask", "scale"]
+    arrays = e.samples.inputs
+    np.testing.assert_allclose(small.run(arrays)[0], e.run(arrays)[0], atol=0.1)
+
+
+def test_an_onnx_file_whose_inputs_have_no_names_in_python_leaves_its_sizes_open(words, capsys):
+    pytest.importorskip("onnx")
+    folder, e = words
+    e.to_onnx(folder / "words.onnx")
+    code, out, _ = said(capsys, "info", folder / "words.onnx")
+    assert code == 0 and "args.0: i64[n,5]" in out
+
+
+def test_an_onnx_file_that_takes_multiples_alone_is_looked_at(tmp_path, capsys):
+    pytest.importorskip("onnx")
+
+    def in_fours(x):
+        return x.unflatten(2, (-1, 4)).sum(3)
+
+    dynamic = {"x": {0: whet.jit.Dim("n"), 2: whet.jit.Dim("h", multiple=4)}}
+    whet.export(in_fours, whet.randn(2, 1, 8), dynamic=dynamic).to_onnx(tmp_path / "fours.onnx")
+    assert said(capsys, "info", tmp_path / "fours.onnx")[0] == 0
+
+
+def test_run_takes_16_bit_floats_of_files(tmp_path, capsys):
+    x = whet.ones(3, dtype=whet.bfloat16)
+    whet.export(lambda x: x * 2, x).save(tmp_path / "two.whet")
+    first, second = tmp_path / "x.npz", tmp_path / "y.npz"
+    np.savez(first, x=x._array)
+    for inputs, output in ((first, second), (second, None)):
+        if output is None:
+            with np.load(second) as z:
+                np.savez(second, x=z["output"])
+        options = ["-o", output] if output else []
+        code, out, _ = said(capsys, "run", tmp_path / "two.whet", inputs, *options)
+        assert code == 0
+    assert "4" in out

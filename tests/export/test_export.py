@@ -213,6 +213,17 @@ def test_a_trace_takes_in_an_exported_function():
         f(whet.ones(2, 4))
 
 
+def test_a_trace_takes_in_an_exported_function_that_asks_its_data():
+    table = nn.Embedding(9, 8)
+    e = whet.export(lambda ids: table(ids) * 2, whet.randint(9, (3, 5)))
+    f = whet.jit.trace(lambda ids: e(ids).sum(1))
+    for _ in range(4):
+        ids = whet.randint(9, (3, 5))
+        assert whet.equal(f(ids), e(ids).sum(1))
+    with pytest.raises(IndexError, match="out of range"):
+        f(whet.full((3, 5), 9))
+
+
 def test_transforms_see_the_ops_of_an_exported_function(exported):
     fn, _, e = exported["perceptron"]
     x = whet.randn(3, 4, 5)

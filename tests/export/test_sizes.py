@@ -326,6 +326,14 @@ def test_sizes_that_are_equal_in_the_example_are_told_apart():
     assert str(e.results) == "[output.0: f32[a], output.1: f32[d]]"
 
 
+def test_what_is_left_for_a_dimension_goes_by_the_sizes_that_it_is_of():
+    x = whet.randn(2, 3, 8)
+    e = whet.export(lambda x: x.unflatten(2, (-1, 4)).sum(3), x,
+                    dynamic={"x": {0: "n", 2: Dim("h", multiple=4)}})
+    assert str(e.results) == "[output: f32[n,3,h//4]]"
+    assert e(whet.randn(5, 3, 12)).shape == (5, 3, 3) and e(whet.ones(0, 3, 8)).shape == (0, 3, 2)
+
+
 def test_a_text_names_a_size_that_is_declared_elsewhere():
     exported = whet.export(lambda x, y, z: x + y + z, *[whet.ones(3)] * 3, dynamic={
         "x": ("n",), "y": {0: Dim("n", max=7)}, "z": {0: "n"}})
