@@ -179,6 +179,13 @@ def experts(lib, x, gate, up, down):
     return out
 
 
+def unaligned(lib, scores, labels, count):
+    """The loss of a transcript: nobody knows which step speaks which letter."""
+    steps, batch = scores.shape[:2]
+    return lib.nn.functional.ctc_loss(scores.log_softmax(-1), labels + 1,
+                                      lib.full((batch,), steps), count + 3)
+
+
 def sinkhorn(lib, cost):
     """Optimal transport, by logarithms."""
     f, g = cost.sum(1) * 0, cost.sum(0) * 0
@@ -230,6 +237,8 @@ of("selective scan, gradient", gradient(selective_scan), normal(2, 16, 64), unif
 of("springs, gradient", gradient(springs), normal(100, 2), normal(100, 2))
 of("mixture of experts", experts, normal(128, 64), normal(64, 4), normal(4, 64, 128),
    normal(4, 128, 64))
+of("loss of a transcript, gradient", gradient(unaligned), normal(30, 4, 20), below(19, 4, 8),
+   below(6, 4))
 of("Sinkhorn, gradient", gradient(sinkhorn), uniform(64, 64))
 of("overlapping boxes of 30", suppressed, uniform(30, 4), uniform(30))
 of("gradients through gradients", adapted, normal(8, 2), normal(2), normal(10, 8), normal(10, 2))

@@ -281,3 +281,21 @@ class Random(Family):
                 )
 
             yield Case(f"{n}", draw, [op("f4", n)])
+
+
+class NeighbourSteps(Family):
+    """Steps of rows that read their neighbours, forward and back: alignments of labels."""
+
+    generators = ("neighbour_steps.steps",)
+    kinds = ("neighbour_steps/float", "neighbour_steps/double")
+    exact = False
+
+    def cases(self):
+        for steps, labels in ((1, 0), (2, 1), (7, 3), (9, 7), (20, 8), (40, 16), (40, 33)):
+            dtype = "f8" if labels % 2 else "f4"
+            yield Case(
+                f"alignments {dtype} {steps} {labels}",
+                graded(lambda x, y, n, m: F.ctc_loss(x, y, n, m, zero_infinity=True), 0),
+                [op(dtype, steps, 3, 5), op("i8", 3, labels, below=5),
+                 op("i8", 3, below=steps + 1), op("i8", 3, below=labels + 1)],
+            )

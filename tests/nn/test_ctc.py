@@ -73,3 +73,43 @@ def test_a_replay_takes_other_labels():
         y = (whet.arange(12).reshape(6, 2) * (k + 1)) % 3 + 1
         assert whet.equal(traced(lp, y), F.ctc_loss(lp, y, [6] * 6, [2] * 6))
     assert "6 calls replayed" in traced.explain() or "5 of 6 calls replayed" in traced.explain()
+
+
+@pytest.mark.parametrize("in_a_row", [False, True])
+def test_tensors_of_lengths_give_what_lists_give(in_a_row):
+    lp = scores().requires_grad_()
+    targets = whet.tensor([k for row, m in zip(LABELS, OUTS) for k in row[:m]] if in_a_row else
+                          LABELS)
+    found = []
+    for ins, outs in ((INS, OUTS), (whet.tensor(INS, dtype=whet.int32), whet.tensor(OUTS))):
+        loss = F.ctc_loss(lp, targets, ins, outs, zero_infinity=True, reduction="sum")
+        found.append((loss, *whet.autograd.grad(loss, lp)))
+    assert all(whet.equal(a, b) for a, b in zip(*found))
+
+
+def test_a_replay_takes_other_lengths():
+    """Tensors of lengths are data, of the gradient, too: no call is recorded anew for them."""
+    def step(lp, y, ins, outs):
+        lp = lp.detach().requires_grad_()
+        loss = F.ctc_loss(lp, y, ins, outs)
+        return loss, *whet.autograd.grad(loss, lp)
+    traced, lp = whet.jit.trace(step), scores(whet.float32)
+    y = whet.arange(18).reshape(6, 3) % 3 + 1
+    for k in range(8):
+        ins, outs = 6 - (whet.arange(6) + k) % 3, (whet.arange(6) * (k + 1)) % 3
+        assert all(whet.equal(a, b) for a, b in zip(
+            traced(lp, y, ins, outs), step(lp, y, ins, outs)))
+    assert "1 recording" in traced.explain()
+
+
+def test_lengths_of_wrong_values_are_refused():
+    lp = scores()
+    for ins, outs, told in (([7] * 6, [2] * 6, "at most 6, but got value 7"),
+                            ([6] * 6, [-1] * 6, "at least 0, but got value -1"),
+                            ([6] * 6, [4] * 6, "at least 4, the longest")):
+        for given in (list, whet.tensor):
+            with pytest.raises(RuntimeError, match=told):
+                F.ctc_loss(lp, whet.tensor(LABELS), given(ins), given(outs))
+    for given in (list, whet.tensor):
+        with pytest.raises(RuntimeError, match="to have size 12 at dimension 0"):
+            F.ctc_loss(lp, whet.ones(11, dtype=whet.int64), [6] * 6, given([2] * 6))

@@ -10,5 +10,6 @@ Goes out: a kernel whose work unit is a range of elements, or a block of them.
     combine_at_places.py  elements put or combined there
     axis_taps.py          weighted sums along one dimension, for resizing
     grid_sampling.py      weighted sums at given places of planes
+    neighbour_steps.py    steps of rows whose elements go on from their neighbours
 """
 from __future__ import annotations

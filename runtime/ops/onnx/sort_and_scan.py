@@ -137,3 +137,26 @@ def running_extremum(comparison):
         return tuple(_combined(b, [x, places], dim, [first, 0], best))
 
     return form
+
+
+def alignments(b, scores, first, barred, lengths):
+    """The op `alignments`, a step after the other."""
+    steps, states = b.static(*scores.shape[-2:])
+    alpha, lengths = first, b.unsqueeze(lengths, (-1,))
+    entries = [alpha]
+    for t in range(steps):
+        ways = [alpha, *(_moved_on(b, alpha, way, states) for way in (1, 2))]
+        ways[2] = b.Add(ways[2], barred)
+        most = b.Max(*ways)
+        total = b.Log(b.Sum(*(b.Exp(b.Sub(way, most)) for way in ways)))
+        score = b.squeeze(b.slice(scores, -2, t, t + 1), (-2,))
+        new = b.Add(b.Add(total, most), score)
+        alpha = b.Where(b.Less(b.number(t, "i64"), lengths), new, alpha)
+        entries.append(alpha)
+    return alpha, b.Concat(*(b.unsqueeze(x, (-2,)) for x in entries), axis=-2)
+
+
+def _moved_on(b, x, places, states):
+    """The elements of rows some places on, behind numbers so low that they add nothing."""
+    nothing = b.Add(b.Mul(b.slice(x, -1, 0, min(places, states)), 0.0), -1e30)
+    return b.Concat(nothing, b.slice(x, -1, 0, max(states - places, 0)), axis=-1)
