@@ -209,14 +209,13 @@ def _backward(g, alphas, scores, _first, barred, lengths):
 @functools.lru_cache
 def backward_steps(elem):
     """The step back: a state's gradient is the sum of its parts in the three that go on from it."""
-    reads = [Read(1, 0)]
-    total = None
+    reads, total = [Read(1, 0)], s.lift(0.0)
     for way in range(3):
         # outside of the row there is nothing to have a part of: the exponential is zero
         reads += [Read(0, 1, way), Read(1, 1, way, -LOWEST), Read(2, 0, way), Read(3, None, way)]
         g, y, score, barred = (s.arg(len(reads) - 4 + i) for i in range(4))
         part = _ctc_slopes(g, y, s.arg(0), s.arg(0), s.arg(0), barred, score)[way]
-        total = part if total is None else total + part
+        total = total + part
     return Steps(elem, (1, 1, 0, None, 0), tuple(reads), total, s.arg(1), back=True)
 
 
@@ -234,8 +233,10 @@ def _by_ops(scores, first, barred, lengths):
 
 def _backward_by_ops(g, _alphas, scores, first, barred, lengths):
     """The same gradients, step by step in ops."""
-    xs = [x if x.requires_grad else x.detach().requires_grad_() for x in (scores, first)]
-    return grad(_by_ops(*xs, barred, lengths), xs, g, create_graph=True)
+    scores, first = (
+        x if x.requires_grad else x.detach().requires_grad_() for x in (scores, first))
+    last = _by_ops(scores, first, barred, lengths)
+    return grad(last, [scores, first], g, create_graph=True)
 
 
 def _start(scores):
