@@ -96,7 +96,6 @@ F.unfold(x, n) at 1, 2, 5, 4
 F.fold(x, (n, 2), 1) at 1, 2, 8
 F.interpolate(x, size=n) at 1, 2, 5
 F.interpolate(x, size=n, mode="linear") at 1, 2, 5
-F.interpolate(x, size=(n, 3), mode="bilinear", antialias=True) at 1, 2, 9, 3
 F.interpolate(x, scale_factor=n) at 1, 2, 5
 F.one_hot(whet.tensor([0, 2]), n) at 1
 F.embedding(whet.tensor([n]), x) at 5, 2
