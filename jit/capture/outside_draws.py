@@ -24,7 +24,7 @@ from ..program.misses import Miss
 from ..report.reasons import Draws
 from .array_facts import takes
 from .numpy_stand_in import Array, real_of
-from .refused import Refused
+from .recording_errors import Refused
 from .stand_ins import StandIn, called_plainly
 from .varying_numbers import NUMBERS, Number, tensor_behind, tensor_of, value_of, varies
 
