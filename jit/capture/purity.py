@@ -105,7 +105,20 @@ def known_code() -> _Known | None:
     return _Known() if native.enabled() else None
 
 
-WRAPPING = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+STARS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
+WRAPPING = sum(STARS)
+
+
+def arguments_of(frame: types.FrameType) -> list[Any]:
+    """The arguments of a call that begins."""
+    code, held = frame.f_code, frame.f_locals
+    named = code.co_argcount + code.co_kwonlyargcount
+    stars = sum(bool(code.co_flags & star) for star in STARS)
+    found = [held[name] for name in code.co_varnames[:named] if name in held]
+    for name in code.co_varnames[named:named + stars]:
+        more = held.get(name, ())
+        found += more.values() if type(more) is dict else more
+    return found
 
 
 class Watch:
@@ -241,7 +254,7 @@ class Watch:
         """Does a frame have an argument that a framework caller made?"""
         assert frame.f_back is not None
         known = self.passed_on(frame.f_back)
-        return tells_sizes([x for x in frame.f_locals.values() if id(x) not in known])
+        return tells_sizes([x for x in arguments_of(frame) if id(x) not in known])
 
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code

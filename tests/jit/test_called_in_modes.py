@@ -1,11 +1,13 @@
 """Traced functions that are called in a mode of the caller's: `autocast`, `inference_mode`,
 `no_grad`."""
 import contextlib
+import math
 
 import pytest
 import whet
 from whet import jit
 from whet.autograd import modes
+from whet.jit.policy import account, many_sizes
 
 
 def replayed(traced):
@@ -171,3 +173,24 @@ def test_a_traced_function_within_another_is_no_call_of_its_own(net):
     for _ in range(8):
         outer(X)
     assert inner.explain(data=True)["calls"]["total"] == 0 and replayed(outer) == 7
+
+
+@pytest.mark.parametrize("decorator", [whet.no_grad(), whet.inference_mode()])
+def test_what_a_decorated_function_closes_over_was_told_by_nobody(decorator, monkeypatch):
+    """Arguments that our wrapper passes on are the user's, too."""
+    monkeypatch.setattr(account, "GRACE", math.inf)
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+
+    def made():
+        cache, scale, name = whet.zeros(2, 40, 4), 2.5, "cache"
+
+        def fn(x, *more, start):
+            n = x.shape[1]
+            cache[:, start:start + n] = x * scale if name else x
+            return (x @ cache[:, :start + n].mT).sum(-1) + len(more)
+        return decorator(fn)
+    eager, traced = made(), whet.jit.trace(made())
+    for k in range(24):
+        x = whet.randn(2, 1 + k % 2, 4)
+        assert whet.equal(eager(x, 7, start=k), traced(x, 7, start=k))
+    assert traced._calls.policy.summary().replayed >= 12
