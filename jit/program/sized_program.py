@@ -9,7 +9,7 @@ numbers or expressions, and the conditions on sizes under which it holds."""
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -112,7 +112,7 @@ class SizedProgram:
         self.tapes = SizedTapes(self.arrays, self.places)
         self.tapes.stopped = like.stopped
         self.take = self.tapes.take
-        self.others = {id(n): m for n, m in zip(like.nodes, other.nodes, strict=True)}
+        self.others = dict(pairs(like.nodes, other.nodes))
         self.makers = {m.outs[0]: m for m in other.recorded if m.outs}
         self.changed = {self.roots[x] for n in self.nodes for x in written(n)}
         for n in self.outside:
@@ -375,6 +375,16 @@ class Count:
     def item(self) -> Size:
         """The number."""
         return self.n
+
+
+def pairs(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[tuple[int, Node]]:
+    """The nodes that passes left of two runs, by the ids of the first ones, each with its
+    counterpart. So are those in groups of the same nodes."""
+    for a, b in zip(nodes, others, strict=True):
+        yield id(a), b
+        if [(m.kind, m.op, m.outs) for m in a.members] == [
+                (m.kind, m.op, m.outs) for m in b.members]:
+            yield from pairs(a.members, b.members)
 
 
 def added(p: Program) -> list[Node]:
