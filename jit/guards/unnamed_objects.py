@@ -28,6 +28,7 @@ import weakref
 from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Any
 
+from whet.tensor import Tensor
 from whet.tensor_base import is_strided
 
 from .code_origin import is_our_class, users
@@ -89,6 +90,13 @@ def names_that_lead_to(x: Any) -> dict[str, frozenset[str]]:
     known: dict[str, frozenset[str]] = getattr(type(x), "_named_by", {}) if any(
         map(is_our_class, type(x).__mro__)) else {}
     return known
+
+
+def ours_could_come_to(walk: Walk) -> bool:
+    """Is there another object of ours within reach, as a trainer or a scaler of losses, whose code
+    could have an optimizer take a step?"""
+    return any("step" in names_in_module_of(t) for t in walk.frameworks if isinstance(t, type)
+               and t is not Tensor and not hasattr(t, "_named_by"))
 
 
 _USED_BY_OTHERS: weakref.WeakKeyDictionary[type, frozenset[str] | None] = (
@@ -178,8 +186,8 @@ def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> boo
         x = walk.seen.get(i)
         names: Set[str] = held.keys() & named
         if not isinstance(x, type):
-            names |= {k for k, by in names_that_lead_to(x).items()
-                      if k in held and not by.isdisjoint(named)}
+            names |= {k for k, by in names_that_lead_to(x).items() if k in held and (
+                not by.isdisjoint(named) or ours_could_come_to(walk))}
         if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
             names |= held.keys() - {"__closure__"} if walk.asking else set()
         elif isinstance(x, logging.Logger):

@@ -130,7 +130,7 @@ class Long(Family):
     """Rows that threads share."""
 
     generators = (
-        "contiguous.RowKernel.emit", "across.ColKernel.emit", "combine_spans.emit_combine")
+        "contiguous.RowKernel.emit", "strided_rows.ColKernel.emit", "combine_spans.emit_combine")
     kinds = (
         r"rows/\d/part/",
         r"cols/\d+/\w+(/masked)?/part/",
@@ -152,7 +152,7 @@ class Long(Family):
 class Columns(Family):
     """The same along another dimension than the last."""
 
-    generators = ("across.ColKernel.emit",)
+    generators = ("strided_rows.ColKernel.emit",)
     kinds = r"cols/\d+/\w+/masked", r"cols/\d+/\w+/(?!masked|part)", "cols/.*/still"
 
     def cases(self):

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import importlib.util
 import io
 
 import pytest
@@ -181,7 +182,10 @@ def test_loops_take_as_many_steps_as_a_size_says(fn):
                          dynamic_axes={"x": {0: "steps", 1: "rows"}})
         for steps, rows in ((5, 2), (9, 3), (3, 1), (2, 2)):
             x = whet.randn(steps, rows, 4)
-            agree(run(file.getvalue(), x), fn(x))
+            if fn is not looped_backwards or importlib.util.find_spec("onnxruntime"):
+                agree(run(file.getvalue(), x), fn(x))
+            else:                            # which the reference evaluator does not run
+                agree([y.numpy() for y in whet.onnx.load(file.getvalue())(x)], fn(x))
 
 
 def test_a_loop_of_which_a_step_in_the_middle_is_read_is_refused():
