@@ -2,7 +2,9 @@
 import whet
 
 from ..ops import recurrent
+from ..ops.number_questions import has_positive
 from ..ops.recurrent import lstm_output, lstm_state
+from ..ops.registry import ask
 from ..ops.split import equal_parts
 from . import functional as F
 
@@ -39,6 +41,8 @@ def layers(mode, weights, directions, dropout, data, sizes, state):
     w_ih, w_hh, b_ih, b_hh, w_hr. Where a tensor of `sizes` is given, step t has the first sizes[t]
     sequences only, and these never grow."""
     begins = None if sizes is None else F.pad(sizes.cumsum(0), (1, 0))
+    if begins is not None and data.device.type == "cpu":
+        _check_packed(data, sizes, state[0])
     last: list[list] = [[] for _ in state]
     for first in range(0, len(weights), directions):
         if dropout and first:
@@ -51,6 +55,21 @@ def layers(mode, weights, directions, dropout, data, sizes, state):
                 keep.append(s)
         data = outs[0] if directions == 1 else whet.cat(outs, -1)
     return data, tuple(whet.stack(s) for s in last)
+
+
+def _check_packed(data, sizes, state):
+    """Raise an error where `sizes` do not tell where the rows of packed data are, and those of a
+    state: kernels go by them unseen."""
+    if sizes.dtype is not whet.int64 or sizes.ndim != 1:
+        raise RuntimeError("batch_sizes should be a 1-dimensional tensor of int64")
+    rows, batch = (whet.ones_like(x, dtype=whet.int64).sum(0, keepdim=True)
+                   for x in (data[:, 0], state[0, :, 0]))
+    wrong = whet.cat([sizes.diff(), 1 - sizes, (sizes.sum(0, keepdim=True) - rows).abs(),
+                      (sizes[:1] - batch).abs()])
+    if ask(has_positive, wrong):
+        raise RuntimeError(
+            "batch_sizes should never grow, begin with the batch and add up to the packed rows "
+            f"({len(data)}), but got {sizes.tolist()} for a batch of {state.shape[1]}")
 
 
 def _run(mode, weights, data, begins, state, reverse):

@@ -139,3 +139,19 @@ def test_a_traced_call_asks_whether_all_steps_have_room():
         for fn in run, traced:
             with pytest.raises(RuntimeError, match="at most 4|greater than 0"):
                 fn(whet.randn(3, 4, 2), whet.tensor(lengths))
+
+
+@pytest.mark.parametrize("sizes", [[2, 3], [3, 3], [2, 1, 1], [3, 2, 0], [6, -1], [3, -1, 3], []])
+@pytest.mark.parametrize("order", [None, [2, 0, 1]])
+def test_sizes_that_do_not_fit_the_rows_raise(sizes, order):
+    packed = nn.utils.rnn.PackedSequence(
+        whet.randn(5, 2), whet.tensor(sizes, dtype=whet.int64),
+        order if order is None else whet.tensor(order))
+    with pytest.raises((RuntimeError, IndexError)):
+        nn.GRU(2, 3)(packed)
+
+
+def test_sizes_of_another_type_raise():
+    packed = nn.utils.rnn.PackedSequence(whet.randn(5, 2), whet.tensor([3.0, 2.0]))
+    with pytest.raises(RuntimeError, match="int64"):
+        nn.GRU(2, 3)(packed)
