@@ -81,8 +81,9 @@ class _Numbers:
         self.xs, self.computed, self.tensors = xs, computed, len(xs.params)
         self.formulas = op.form.numbers["f32" if computed == "f32" else None]
         self.size = np.dtype(np.float32 if computed == "f32" else np.float64).itemsize
-        operands = (0.0, *xs.hypers)
-        varying = [k for k, x in enumerate(operands) if type(x) is Ref or not k and op.counts]
+        self.op, operands = op, (0.0, *xs.hypers, *[0.0 for _ in xs.scalars])
+        varying = [k for k, x in enumerate(operands)
+                   if type(x) is Ref or not k and op.counts or k > len(xs.hypers)]
         self.varying = [i for i, f in enumerate(self.formulas)
                         if not set(f.reads).isdisjoint(varying)]
         self.constants = {i: f(operands) for i, f in enumerate(self.formulas)
@@ -92,26 +93,42 @@ class _Numbers:
     @property
     def times(self) -> int:
         """For how many parameters numbers are computed."""
-        return len(self.xs.steps) or 1
+        return self.tensors if self.xs.steps or self.xs.scalars else 1
 
     def entries(self, b: ProgramBuilder) -> Entries | None:
-        """The launch that counts the steps and computes the varying numbers, if one is needed."""
-        xs, n, counts = self.xs, self.times, bool(self.xs.steps)
-        if not (counts or self.varying):
+        """The launch that counts the steps, changes the scalar states, and computes the varying
+        numbers, if one is needed."""
+        xs, n = self.xs, self.times
+        if not (xs.steps or self.varying):
             return []
         self.room = b.tapes.room(n * len(self.varying) * self.size)
-        step = S.arg(0) + 1.0
-        by = {k: S.arg(k - 1 + counts) for k in range(1, 1 + len(xs.hypers))}
-        by |= {0: S.cast(step, "f64")} if counts else {}
-        roots = [S.substitute(self.formulas[i].expression, by) for i in self.varying]
-        read = ["f32"] * counts + ["f64"] * len(xs.hypers)
-        kernel = _kernel([step] * counts + roots, read,
-                         ["f32"] * counts + [self.computed] * len(roots),
-                         "v" * counts + "s" * len(xs.hypers))
-        steps = [where(b, x) for x in xs.steps]
+        state = [where(b, x) for row in ((xs.steps,) if xs.steps else ()) + tuple(xs.scalars)
+                 for x in row]
         hypers = [self.hyper(b, x) for x in xs.hypers for _ in range(n)]
         results = [InArena(self.room, self.offset(i, k)) for i in self.varying for k in range(n)]
-        return over_many(b, kernel, [1] * n, [*steps, *hypers, *steps, *results])
+        return over_many(b, self.kernel(), [1] * n, [*state, *hypers, *state, *results])
+
+    def kernel(self) -> Pointwise:
+        """The kernel of that launch. It reads the number of steps, the scalar states and the
+        hyperparameters, and gives the first two anew, and then the numbers."""
+        xs, form, counts = self.xs, self.op.form, bool(self.xs.steps)
+        hypers, states = len(xs.hypers), counts + len(xs.scalars)
+        step = S.arg(0) + 1.0
+        by = {k: S.arg(states + k - 1) for k in range(1, 1 + hypers)}
+        by |= {0: S.cast(step, "f64")} if counts else {}
+        scalars: Sequence[Expr] = [S.arg(counts + k) for k in range(len(xs.scalars))]
+
+        def become(scalars: Sequence[Expr], changes: Sequence[Any]) -> Sequence[Expr]:
+            by.update((1 + hypers + k, S.cast(x, "f64")) for k, x in enumerate(scalars))
+            return [S.cast(S.substitute(change.expression, by), "f32")
+                    for change in changes] or scalars
+        scalars = become(scalars, form.before)
+        after = become(scalars, form.after)
+        roots = [S.substitute(self.formulas[i].expression, by) for i in self.varying]
+        return _kernel([*([step] * counts), *after, *roots],
+                       ["f32"] * states + ["f64"] * hypers,
+                       ["f32"] * states + [self.computed] * len(roots),
+                       "v" * states + "s" * hypers)
 
     def hyper(self, b: ProgramBuilder, x: Any) -> Argument | None:
         """Where a hyperparameter is read."""

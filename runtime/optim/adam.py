@@ -1,5 +1,4 @@
 """Adam and its relatives."""
-import whet
 
 from ..tensor import Tensor
 from .elementwise import Elementwise
@@ -222,10 +221,9 @@ class NAdam(_Moments):
     def start(self, group, p, name):
         return 1.0 if name == "mu_product" else super().start(group, p, name)
 
-    def before(self, group, state):
-        step = state["step"].to(whet.float64)
-        state["mu_product"] *= self._momentum(whet, step, group["betas"][0],
-                                              group["momentum_decay"])
+    @staticmethod
+    def before(x, kind, step, lr, beta1, beta2, eps, weight_decay, momentum_decay, mu_product):
+        return mu_product * NAdam._momentum(x, step, beta1, momentum_decay),
 
     @staticmethod
     def _momentum(x, step, beta1, momentum_decay):

@@ -87,7 +87,8 @@ class ASGD(Elementwise):
         return decay_kind(group)
 
     def hypers(self, group):
-        return group["lambd"], group["weight_decay"]
+        return (group["lambd"], group["weight_decay"], group["lr"], group["alpha"],
+                group["t0"])
 
     @staticmethod
     def states(kind):
@@ -97,13 +98,12 @@ class ASGD(Elementwise):
         return (float(group["lr"])
                 if name == "eta" else 1.0 if name == "mu" else super().start(group, p, name))
 
-    def after(self, group, state):
-        step, lr = state["step"].to(whet.float64), group["lr"]
-        state["eta"].copy_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
-        state["mu"].copy_(1 / (step - group["t0"]).clamp(min=1))
+    @staticmethod
+    def after(x, kind, step, lambd, weight_decay, lr, alpha, t0, eta, mu):
+        return lr / x.pow(1 + lambd * lr * step, alpha), 1 / x.maximum(step - t0, 1)
 
     @staticmethod
-    def numbers(x, kind, step, lambd, weight_decay, eta, mu):
+    def numbers(x, kind, step, lambd, weight_decay, lr, alpha, t0, eta, mu):
         return -eta, 1 - lambd * eta, weight_decay, mu
 
     @staticmethod

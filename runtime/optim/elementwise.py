@@ -15,7 +15,7 @@ from ..ops import registry
 from .formula_ops import Formulas, formulas
 from .optimizer import Optimizer, reevaluate
 from .sparse_gradients import is_sparse, leaves_alone, refused, update_rows
-from .update_ops import FLOATS, blocks, update_op
+from .update_ops import FLOATS, blocks, new_scalars, update_op
 from .update_ops import address as kernel_address
 
 MAX_ARGS = 1000                  # arrays of one launch
@@ -43,7 +43,7 @@ class Elementwise(Optimizer):
     first_differs = False
     # may a sparse gradient be filled with zeros, where rows without one are updated, too?
     fills_sparse = False
-    # names of 0-d state tensors; their values follow the hyper parameters
+    # names of 0-d float32 state tensors; their values follow the hyper parameters
     scalars: tuple = ()
 
     def kind(self, group):
@@ -54,11 +54,16 @@ class Elementwise(Optimizer):
         """The first value of a state tensor."""
         return whet.zeros_like(p)
 
-    def before(self, group, state):
-        """Change the scalar states at the start of a step (the step's number is already new)."""
+    @staticmethod
+    def before(x, kind, step, *numbers):
+        """The scalar states at the start of a step, whose number is already new; nothing where
+        they do not change then."""
+        return ()
 
-    def after(self, group, state):
-        """Change the scalar states at the end of a step."""
+    @staticmethod
+    def after(x, kind, step, *numbers):
+        """The scalar states at the end of a step; nothing where they do not change then."""
+        return ()
 
     def step(self, closure=None):
         """One update of all parameters that have a gradient."""
@@ -152,12 +157,12 @@ class Elementwise(Optimizer):
                 s[...] = batch.number
             if steps:
                 batch.number = steps[0].item()               # a float32 stops counting at 2^24
-            self._advance(self.before, group, batch, owned)
+            self._advance(batch.form.before, batch, owned, hypers)
             if batch.total:
                 native.launch(batch.addr, batch.total, batch.grain, batch.table, batch.count,
                               float(batch.number), *hypers, *batch.extra,
                               *([arrays[i] for i in batch.filled] if batch.filled else arrays))
-            self._advance(self.after, group, batch, owned)
+            self._advance(batch.form.after, batch, owned, hypers)
             writer = plan.writer
             for cell in batch.cells:                         # what `_bump` does
                 cell.v += 1
@@ -166,21 +171,16 @@ class Elementwise(Optimizer):
             self._update_by_ops(group, kind, p)
         return True
 
-    def _advance(self, change, group, batch, owned):
-        """Change the scalar states of a batch, which are equal: once, then copied."""
-        if not self.scalars:
+    def _advance(self, changes, batch, owned, hypers):
+        """Change the scalar states of a batch, which are equal."""
+        if not changes:
             return
-        first, *others = owned
-        versions = [first[k]._version for k in self.scalars]
-        with whet.no_grad():
-            change(group, first)
-        batch.extra = tuple(first[k]._array.item() for k in self.scalars)
-        written = [(k, value) for k, value, v in zip(self.scalars, batch.extra, versions)
-                   if first[k]._version != v]
-        for d in others:
-            for k, value in written:
-                d[k]._array[...] = value
-                d[k]._bump(f"{type(self).__name__}.step")
+        batch.extra = new_scalars(changes, (batch.number, *hypers, *batch.extra))
+        writer = f"{type(self).__name__}.step"
+        for d in owned:
+            for name, value in zip(self.scalars, batch.extra, strict=True):
+                d[name]._array[...] = value
+                d[name]._bump(writer)
 
     # ---- op by op --------------------------------------------------------------------------------
     def _step_by_ops(self, group, live, kind):
@@ -193,7 +193,7 @@ class Elementwise(Optimizer):
     def _recorded(self, group, forms):
         """Let whoever records do the update of many parameters as one op. Returns the others, with
         the form of the formula that each has."""
-        if not modes.state.observers or self.scalars or group.get("differentiable"):
+        if not modes.state.observers or group.get("differentiable"):
             return forms
         left: list = []
         together: dict = {}
@@ -232,13 +232,11 @@ class Elementwise(Optimizer):
         tensors = [p, *(state[name] for name in self.states(form))]
         if not _uniform([*(t._array for t in tensors), g._array]):
             return None
-        if self.counts:
-            step = state["step"]
-            if step._array.shape or step.dtype is not whet.float32 or devices.is_elsewhere(
-                    step._array):
-                return None
-            tensors.append(step)
-        return *tensors, g
+        singles = [state[name] for name in (*(("step",) if self.counts else ()), *self.scalars)]
+        if any(t._array.shape or t.dtype is not whet.float32 or devices.is_elsewhere(t._array)
+               for t in singles):
+            return None
+        return *tensors, *singles, g
 
     def _update_by_ops(self, group, kind, p):
         """The same with tensors."""
@@ -253,10 +251,10 @@ class Elementwise(Optimizer):
             if self.counts:
                 state["step"] += 1
                 step = state["step"].to(whet.float64)
-            self.before(group, state)
-            hypers = [_as_number(h) for h in self.hypers(group)]
-            hypers += [state[k].to(whet.float64) for k in self.scalars]
             form: Formulas = formulas(type(self), kind)
+            hypers = [_as_number(h) for h in self.hypers(group)]
+            self._change_scalars(form.before, state, step, hypers)
+            hypers += [state[k].to(whet.float64) for k in self.scalars]
             held = [p, *(state[name] for name in self.states(kind))]
             if by_rows:
                 numbers = [formula((step, *hypers)) for formula in form.numbers[None]]
@@ -285,7 +283,15 @@ class Elementwise(Optimizer):
                 for t, x in zip(held, form.update(p_, g_, states, numbers)):
                     t.copy_(x)
                     t._cell.writer = writer
-            self.after(group, state)
+            self._change_scalars(form.after, state, step, hypers[:len(hypers) - len(self.scalars)])
+
+    def _change_scalars(self, changes, state, step, hypers):
+        """Change the scalar states of a parameter."""
+        if changes:
+            scalars = [state[name].to(whet.float64) for name in self.scalars]
+            new = [change((step, *hypers, *scalars)) for change in changes]
+            for name, value in zip(self.scalars, new, strict=True):
+                state[name].copy_(value)
 
 
 def _shares(rows):
@@ -334,17 +340,18 @@ def _as_number(h):
 class _Batch:
     """Parameters of one dtype that are at the same step: one launch. `filled` lists the arrays that
     are not empty, if some are; `cells` are the version counters of the arrays (which belong to
-    memory, so they stay as long as the arrays do)."""
+    memory, so they stay as long as the arrays do). `extra`: their scalar states."""
     __slots__ = ("params", "arrays", "cells", "shapes", "strides", "dtype", "number", "extra",
-                 "addr", "table", "total", "grain", "count", "filled")
+                 "form", "addr", "table", "total", "grain", "count", "filled")
 
-    def __init__(self, rows, states, dtype, number, extra, addr):
+    def __init__(self, rows, states, dtype, number, extra, form, addr):
         self.params = [p for p, _ in rows]
         self.arrays = [a for column in zip(*(arrays for _, arrays in rows)) for a in column]
         self.cells = [t._shared() for t in (*self.params, *states)]
         self.shapes, self.strides = ([p._array.shape for p in self.params],
                                      [p._array.strides for p in self.params])
-        self.dtype, self.number, self.extra, self.addr = dtype, number, extra, addr
+        self.dtype, self.number, self.extra = dtype, number, extra
+        self.form, self.addr = form, addr
         full = [i for i, p in enumerate(self.params) if p._array.size]
         # arrays a parameter, its gradient included
         every = len(self.arrays) // len(rows) + 1
@@ -385,7 +392,8 @@ class _Plan:
                 some = rows[i:i + most]
                 names = (*self.states, "step") if optimizer.counts else self.states
                 states = [optimizer.state[p][name] for p, _ in some for name in names]
-                self.batches.append(_Batch(some, states, dtype, number, extra, addr))
+                self.batches.append(_Batch(
+                    some, states, dtype, number, extra, formulas(type(optimizer), form), addr))
 
 
 def _laid_out(g, like):

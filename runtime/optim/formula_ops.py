@@ -63,9 +63,10 @@ def _number(expression, values):
 
 class Formulas:
     """The formulas of one form of an optimizer's update. `numbers` are of (step, *hyper
-    parameters), computed in float64 and rounded to the type by which they are found; `elements` are
-    of (parameter, gradient, *states, *numbers), and each of those before it: the new states, then
-    the new parameter."""
+    parameters, *scalar states), computed in float64 and rounded to the type by which they are
+    found; `elements` are of (parameter, gradient, *states, *numbers), and each of those before it:
+    the new states, then the new parameter. `before` and `after` are of what the numbers are of:
+    the scalar states at the start of a step, and at its end, where these change."""
 
     def __init__(self, cls, kind):
         hypers = [*inspect.signature(cls.numbers).parameters][3:]
@@ -80,6 +81,10 @@ class Formulas:
             result: [Formula(named(f"number{i}{as_type}"), e, operands, is_ours, result=result)
                      for i, e in enumerate(numbers)]
             for result, as_type in ((None, ""), ("f32", ".f32"))}
+        self.before, self.after = (
+            [Formula(named(f"{scalar}_{when}"), e, operands, is_ours, result="f32")
+             for scalar, e in zip(cls.scalars, made(S, kind, *S.args(len(operands))))]
+            for when, made in (("before", cls.before), ("after", cls.after)))
         names = ["param", "grad", *states, *(f"number{i}" for i in range(len(numbers)))]
         param, grad, *rest = S.args(len(names))
         made = cls.elements(S, kind, param, grad, rest[:len(states)], rest[len(states):])

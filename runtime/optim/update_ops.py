@@ -26,10 +26,12 @@ ELEMENTS_OF_A_GRAIN = 8192
 
 
 class Operands(NamedTuple):
-    """The operands of an update, in their order; `states` has a list for each state."""
+    """The operands of an update, in their order; `states` and `scalars` have a list for each
+    state."""
     params: Sequence[Any]
     states: Sequence[Sequence[Any]]
     steps: Sequence[Any]
+    scalars: Sequence[Sequence[Any]]
     gradients: Sequence[Any]
     hypers: Sequence[Any]
 
@@ -41,13 +43,14 @@ class Operands(NamedTuple):
 class Update(Op):
     """The update of `tensors` parameters of one type, each of which lies in memory as its states
     and its gradient do. It writes to the parameters, the states and, where the optimizer counts
-    steps, to these numbers, one for each parameter."""
+    steps or has scalar states, to these numbers, one for each parameter."""
     family = "optimizer"
     total = any_sizes = True
 
     def __init__(self, cls: type, kind: tuple[Any, ...]) -> None:
         self.cls, self.kind, self.form = cls, kind, formulas(cls, kind)
         self.states, self.counts = cls.states(kind), cls.counts  # type: ignore[attr-defined]
+        self.scalars: tuple[str, ...] = cls.scalars  # type: ignore[attr-defined]
         self.roots = self.form.whole
         super().__init__(f"{cls.__name__}.step/{kind_text(kind)}", register=False)
         self.writer = f"{cls.__name__}.step"
@@ -55,38 +58,53 @@ class Update(Op):
             OURS.add(self)
 
     def targets(self, attrs: Mapping[str, Any]) -> int:
-        """The parameters, their states, and their numbers of steps."""
+        """The parameters, their states, their numbers of steps, and their scalar states."""
         tensors: int = attrs["tensors"]
-        return tensors * (1 + len(self.states) + self.counts)
+        return tensors * (1 + len(self.states) + self.counts + len(self.scalars))
 
     def operands(self, xs: Sequence[Any], tensors: int) -> Operands:
         """The operands by what they are."""
         states = 1 + len(self.states)
-        rows = [xs[k * tensors:(k + 1) * tensors] for k in range(states + self.counts + 1)]
-        return Operands(rows[0], rows[1:states], rows[states] if self.counts else (), rows[-1],
-                        xs[len(rows) * tensors:])
+        scalars = states + self.counts
+        rows = [xs[k * tensors:(k + 1) * tensors]
+                for k in range(scalars + len(self.scalars) + 1)]
+        return Operands(rows[0], rows[1:states], rows[states] if self.counts else (),
+                        rows[scalars:-1], rows[-1], xs[len(rows) * tensors:])
 
     def write(self, *arrays, tensors):
         """Do it: at once for all parameters that are at the same step."""
         xs = self.operands(arrays, tensors)
         hypers = [float(h) for h in xs.hypers]
-        at: dict[tuple[np.dtype, float], list[int]] = {}
+        at: dict[tuple[np.dtype, float, tuple[float, ...]], list[int]] = {}
         for i, p in enumerate(xs.params):
-            at.setdefault((p.dtype, xs.steps[i].item() if self.counts else 0.0), []).append(i)
-        for (dtype, number), places in at.items():
+            number = xs.steps[i].item() if self.counts else 0.0
+            scalars = tuple(row[i].item() for row in xs.scalars)
+            at.setdefault((p.dtype, number, scalars), []).append(i)
+        for (dtype, number, scalars), places in at.items():
             if self.counts:
                 for i in places:
                     xs.steps[i][...] = number + 1
                 number = xs.steps[places[0]].item()          # a float32 stops counting at 2^24
-            kernel = address(self.cls, self.kind, dtype)
-            if kernel is None:
+            scalars = new_scalars(self.form.before, (number, *hypers, *scalars)) or scalars
+            self.write_elements(xs, places, dtype, number, (*hypers, *scalars))
+            scalars = new_scalars(self.form.after, (number, *hypers, *scalars)) or scalars
+            for row, value in zip(xs.scalars, scalars, strict=True):
                 for i in places:
-                    self.by_ops(xs.of(i), number, hypers)
-                continue
-            table, total, grain = blocks([xs.params[i].size for i in places])
-            rows = [xs.params, *xs.states, xs.gradients]
-            native.launch(kernel, total, grain, table, len(places), float(number), *hypers,
-                          *[row[i] for row in rows for i in places])
+                    row[i][...] = value
+
+    def write_elements(self, xs: Operands, places: Sequence[int], dtype: np.dtype, number: float,
+                       hypers: Sequence[float]) -> None:
+        """Write the new elements of parameters that have one type and are at one step. `hypers`:
+        with the scalar states."""
+        kernel = address(self.cls, self.kind, dtype)
+        if kernel is None:
+            for i in places:
+                self.by_ops(xs.of(i), number, hypers)
+            return
+        table, total, grain = blocks([xs.params[i].size for i in places])
+        rows = [xs.params, *xs.states, xs.gradients]
+        native.launch(kernel, total, grain, table, len(places), float(number), *hypers,
+                      *[row[i] for row in rows for i in places])
 
     def by_ops(self, arrays: Sequence[Any], number: float, hypers: Sequence[float]) -> None:
         """Do it for one parameter without a kernel."""
@@ -98,6 +116,11 @@ class Update(Op):
             new = self.form.update(p, g, states, numbers)
             for t, x in zip((tensors[0], *tensors[2:]), new, strict=True):
                 t.copy_(x)
+
+
+def new_scalars(changes: Sequence[Any], operands: tuple[float, ...]) -> tuple[float, ...]:
+    """The scalar states that formulas give for these numbers. They are kept in float32."""
+    return tuple(float(np.float32(change(operands))) for change in changes)
 
 
 @functools.lru_cache(256)
@@ -154,5 +177,6 @@ def find_op(name: str) -> Op | None:
     except (ValueError, TypeError, LookupError):
         return None
     ops: Iterable[Any] = (
-        f.op for f in (*chain(*known.numbers.values()), *known.elements) if f.op is not None)
+        f.op for f in (*chain(*known.numbers.values()), *known.before, *known.after,
+                       *known.elements) if f.op is not None)
     return next((op for op in ops if op.name == name), None)
