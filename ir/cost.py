@@ -35,7 +35,7 @@ def operations(n: Node, types: Types) -> int:
         return sum(operations(m, types) for m in n.members)
     if n.op is None or n.is_view:
         return 0
-    if n.op.family == "optimizer":
+    if n.op.family == "many tensors":
         each = sum(e.op not in FREE for e in scalar.walk(*n.op.roots))
         return each * sum(types[x].size for x in n.ins[:n.attrs["tensors"]])
     made = types[n.outs[0] if n.outs else n.ins[0]]
@@ -62,6 +62,8 @@ def of_op(op: Op, made: Type, ins: list[Type | None]) -> int:
         steps, sequences = reads[0].shape[:2]
         return 2 * steps * sequences * sum(t.size for t, at in zip(ins, op.rows_at)
                                            if t is not None and at is None and len(t.shape) == 2)
+    if op.family == "reductions":
+        return sum(t.size for t in reads)
     if op.family in ("reduce", "scan", "window"):
         return max([t.size for t in reads], default=0)
     return 0

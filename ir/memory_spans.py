@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes as C
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,3 +82,16 @@ def in_turns(parts: Sequence[Array]) -> bool:
     at = sorted(map(address, parts))
     return (run < LINE and at[-1] - at[0] + run <= step
             and all(b - a >= run for a, b in itertools.pairwise(at)))
+
+
+def dense_ones_overlap(arrays: Iterable[Array]) -> bool:
+    """Does any memory belong to two of these arrays, all of which are dense?
+
+        >>> import numpy as np
+        >>> from whet.ir.memory_spans import dense_ones_overlap
+        >>> a = np.zeros(4)
+        >>> dense_ones_overlap([a[:2], a[2:]]), dense_ones_overlap([a[:3], a[2:]])
+        (False, True)
+    """
+    spans = sorted((address(a), a.nbytes) for a in arrays if a.size)
+    return any(at + n > after for (at, n), (after, _) in itertools.pairwise(spans))

@@ -60,7 +60,7 @@ class Op(Protocol):
     draw: Any                    # how its random numbers are made, if it draws some
     result: Any
     gradient: Callable[..., Any]
-    roots: tuple[Expr, ...]      # of the update of an optimizer: what it computes for each element
+    roots: tuple[Expr, ...]      # of a write to many tensors: what it computes for each element
     _number: Callable[..., Any]
 
     @property
@@ -100,12 +100,15 @@ def _is_complex(op: Op) -> bool:
 
 def find_op(name: str) -> Any:
     """The op of a name: a defined op; a gradient of a pointwise op, as `mul_grad0`, also with
-    `.complex`; or an update of an optimizer, or a formula of it, as `Adam.step/0,l2,0,1` and
-    `Adam.param/0,l2,0,1`. None if there is none."""
+    `.complex`; a write to several tensors, as `mul.each`; or an update of an optimizer, or a
+    formula of it, as `Adam.step/0,l2,0,1` and `Adam.param/0,l2,0,1`. None if there is none."""
     from whet.ops.registry import REGISTRY
     name, complex_ = (name[:-8], True) if name.endswith(".complex") else (name, False)
     if name in REGISTRY and not complex_:
         return REGISTRY[name]
+    if name.endswith(".each"):
+        from whet.ops import write_to_each
+        return write_to_each.find_op(name)
     if "/" in name and "_grad" not in name:
         from whet.optim import update_ops
         return update_ops.find_op(name)

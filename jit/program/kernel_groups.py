@@ -14,7 +14,10 @@ import numpy as np
 from whet.cpu import native, taped_launches, tiered_compilation
 from whet.cpu.pointwise import GRAIN_NS, Pointwise
 from whet.cpu.rows import rows
+from whet.dtypes import FROM_NUMPY
+from whet.ir import kernel as kernels
 from whet.ir import scalar as S
+from whet.ir.graph import Ref
 from whet.ir.groups import Part
 from whet.ir.memory_spans import in_turns
 from whet.ir.outline import table
@@ -27,11 +30,11 @@ from whet.passes.lower_llvm.scalar import Unsupported
 from .launch_entries import Fixed, Launch, Number, placed
 
 if TYPE_CHECKING:
-    from whet.ir import kernel as kernels
     from whet.ir.expressions import Expr
-    from whet.ir.graph import Fused, Many, Node, Parts, Picks, Rows
+    from whet.ir.graph import Fused, Many, Node, Parts, Picks, Rows, Write
     from whet.ir.groups import View
     from whet.ir.values import Array
+    from whet.ops.write_to_each import WriteToEach
 
     from .builder import ProgramBuilder
     from .launch_entries import Argument, Entries
@@ -137,6 +140,20 @@ def many(b: ProgramBuilder, node: Many) -> Entries | None:
     values += [places.get(o, o) for out in zip(*[m.outs for m in members]) for o in out]
     sizes = [b.arrays[m.outs[0]].size for m in members]
     return over_many(b, work, sizes, [where(b, x) for x in values])
+
+
+def written_to_each(b: ProgramBuilder, op: WriteToEach, node: Write) -> Entries | None:
+    """One kernel that writes to several tensors."""
+    count = node.attrs["tensors"]
+    targets, others = node.ins[:count], node.ins[count:]
+    kernel, operands = op.launch([b.held[x] if type(x) is Ref else x
+                                  for x in (targets[0], *others)])
+    read = tuple([FROM_NUMPY[x.dtype].short for x in operands])
+    work = kernels.Pointwise(kernel.roots, read, read[:1], "flat", "v" + "s" * len(others) + "v")
+    places = [where(b, x) for x in targets]
+    numbers = [where(b, x) if type(x) is Ref else Fixed(array)
+               for x, array in zip(others, operands[1:], strict=True) for _ in range(count)]
+    return over_many(b, work, [b.held[x].size for x in targets], [*places, *numbers, *places])
 
 
 def over_many(b: ProgramBuilder, work: kernels.Pointwise, sizes: Sequence[Any],

@@ -17,6 +17,7 @@ from whet.ir.graph import Group as GroupNode
 from whet.ir.graph import Node, Ref
 from whet.ir.outline import broadcast_shapes
 from whet.ops.pointwise_family import PointwiseOp
+from whet.ops.write_to_each import WriteToEach
 from whet.optim.update_ops import Update
 from whet.passes.fuse_epilogues import CONTRACTIONS
 
@@ -168,11 +169,13 @@ class Draw(Kind[graph.Draw]):
 
 
 class Write(Kind[graph.Write]):
-    """An op that writes to its first operand; the update of an optimizer writes to more."""
+    """An op that writes to its first operand; some ops write to several."""
 
     def entries(self, b: ProgramBuilder, node: graph.Write, ins: Sequence[Any]) -> Entries | None:
         if isinstance(node.op, Update):
             return optimizer_updates.launches(b, node.op, node)
+        if isinstance(node.op, WriteToEach):
+            return kernel_groups.written_to_each(b, node.op, node)
         others = [x for x in node.ins[1:] if type(x) is Ref]
         if numpy_launches.is_moved(node.op):
             if node.op.write is None:        # What it moves makes a new value, of all operands.

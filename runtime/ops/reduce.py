@@ -3,6 +3,7 @@ import builtins
 import math
 
 from .. import dtypes, return_types
+from ..cpu import memory, pointwise, taped_launches
 from ..cpu import reduce as kernels
 from ..dtypes import COMPLEX, FLOAT
 from ..indexing import sizes
@@ -11,6 +12,7 @@ from . import dims
 from .argument_errors import checked_input
 from .autocast_to_float32 import precise
 from .number_questions import has_zero
+from .onnx import shapes as in_onnx
 from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
@@ -152,6 +154,38 @@ sum_abs_op = ReduceOp(
     "sum_abs", "sum", pre=s.absolute(s.arg(0)), vjp=lambda g, _y, x, *, dim, keepdim, dtype=None: [
         restore(g, x.shape, dim, keepdim) * x.sign()])
 count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64"))
+
+
+class _SquaresOfEach(Op):
+    """The sum of squares of each of several tensors of one type, in a vector."""
+    family = "reductions"
+    memo = any_sizes = True
+
+    def forward(self, *arrays):
+        out = memory.empty((len(arrays),), arrays[0].dtype)
+        for i, x in enumerate(arrays):
+            total = taped_launches.partial(sum_squares_op.forward(x, dim=None, keepdim=False))
+            pointwise.move(out[i:i + 1], total.reshape(1))
+        return out
+
+    def batch(self, n, inputs, batched, attrs):
+        """The sums of each example."""
+        sums = [reduced_apart(sum_squares_op, x, {"dim": None, "keepdim": False}) if b
+                else apply(sum_squares_op, (x,), {"dim": None, "keepdim": False}).expand(n)
+                for x, b in zip(inputs, batched, strict=True)]
+        return FUNCTIONS["stack"](sums, 1)
+
+    def onnx(self, b, *xs):
+        """A sum for each, joined."""
+        sums = [b.reduction("sum", sum_squares_op.pre, x, None, False) for x in xs]
+        return in_onnx.stacked(b, *sums, dim=0)
+
+
+squares_of_each = _SquaresOfEach(
+    "squares_of_each",
+    vjp=lambda g, _y, *xs: [restore(g[i], x.shape, None, False) * (2 * x)
+                            for i, x in enumerate(xs)],
+    samples=lambda make: [Sample(make(3, 4), make(5), make()), Sample(make(70, 33))])
 
 
 class _PlaceOfExtremum(Op):

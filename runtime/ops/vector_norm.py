@@ -12,7 +12,7 @@ from .number_questions import listed
 from .out_arguments import give_out
 from .pointwise_family import PointwiseOp
 from .question_kernels import asked
-from .reduce import amax_op, amin_op, sum_abs_op, sum_squares_op
+from .reduce import amax_op, amin_op, squares_of_each, sum_abs_op, sum_squares_op
 from .registry import apply, ask, check_tensors
 from .sample_inputs import reals
 from .surface import FUNCTIONS, function, method
@@ -30,6 +30,16 @@ one_op = PointwiseOp("one_if_nonzero", lambda input: s.where(s.ne(input, 0), 1, 
                      kinds="f",
                      samples=reals(0.2, 4),
                      vjp=lambda g, y, x: [None])
+
+
+@asked(lambda x, t: s.isinf(x) | (x < LEAST[t]) if t in LEAST else s.isinf(x))
+def out_of_range(a):
+    """Are some norms so large or small that their squares may have overflowed or vanished?"""
+    least = LEAST.get(a.dtype, 0.0)
+    numbers = listed(a)                      # the usual case, in which Python asks sooner
+    if numbers is not None:
+        return any([x < least or x == math.inf for x in numbers])
+    return bool((np.isinf(a) | (a < least)).any())
 
 
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
@@ -73,6 +83,14 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return r
 
 
+def norms_of_each(tensors):
+    """The 2-norm of each of several tensors of one type, in a vector."""
+    norms = apply(std_root, (apply(squares_of_each, tuple(tensors), {}),), {})
+    if ask(out_of_range, norms):
+        return FUNCTIONS["stack"]([vector_norm(t) for t in tensors])
+    return norms
+
+
 def _by_powers(x, ord, dim, keepdim):
     """(sum x^ord)^(1/ord) of numbers that are not negative, with no gradient where it is zero."""
     if ord < 0:
@@ -93,14 +111,6 @@ def _power(x, p):
 def _rescaled(x, r, attrs):
     """The 2-norm again with a scale, where squares overflowed or vanished though the norm does
     not."""
-
-    @asked(lambda x, t: s.isinf(x) | (x < LEAST[t]) if t in LEAST else s.isinf(x))
-    def out_of_range(a):
-        least = LEAST.get(a.dtype, 0.0)
-        numbers = listed(a)                  # the usual case, in which Python asks sooner
-        if numbers is not None:
-            return any([x < least or x == math.inf for x in numbers])
-        return bool((np.isinf(a) | (a < least)).any())
     if not ask(out_of_range, r) or x._array.size == 0:
         return r
     m = apply(amax_op, (x.detach().abs(),), dict(attrs, keepdim=True))

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 import whet
-from whet.ir.memory_spans import address
+from whet.ir.memory_spans import dense_ones_overlap
 
 from .. import devices
 from ..autograd import modes
@@ -215,7 +215,8 @@ class Elementwise(Optimizer):
         it done?"""
         columns = [*zip(*rows)]
         *targets, gradients = columns
-        if not modes.state.observers or _overlap([t._array for row in columns for t in row]):
+        if not modes.state.observers or dense_ones_overlap(
+                [t._array for row in columns for t in row]):
             return False
         op = update_op(type(self), form)  # type: ignore[arg-type]
         with whet.no_grad():
@@ -384,7 +385,7 @@ class _Plan:
         width = 2 + len(self.states)
         for (dtype, number, extra, form), rows in together.items():
             addr = kernel_address(type(optimizer), form, dtype)
-            if addr is None or _overlap([a for _, arrays in rows for a in arrays]):
+            if addr is None or dense_ones_overlap([a for _, arrays in rows for a in arrays]):
                 self.rest += [(p, form) for p, _ in rows]
                 continue
             most = MAX_ARGS // width
@@ -425,9 +426,3 @@ def _uniform(arrays):
             return False
         step *= n
     return True
-
-
-def _overlap(arrays):
-    """Does any memory belong to two of the (dense) arrays?"""
-    spans = sorted((address(a), a.nbytes) for a in arrays if a.size)
-    return any(at + n > after for (at, n), (after, _) in zip(spans, spans[1:]))

@@ -44,7 +44,7 @@ class Update(Op):
     """The update of `tensors` parameters of one type, each of which lies in memory as its states
     and its gradient do. It writes to the parameters, the states and, where the optimizer counts
     steps or has scalar states, to these numbers, one for each parameter."""
-    family = "optimizer"
+    family = "many tensors"
     total = any_sizes = True
 
     def __init__(self, cls: type, kind: tuple[Any, ...]) -> None:

@@ -540,8 +540,8 @@ def test_plans_do_not_outlive_what_they_planned_for():
     assert not opt.__dict__.get("_plans")
     opt.step()
     assert opt.state[q]["step"].item() == 2 and len(opt._plans) == 2
-    assert (elementwise._overlap([p._array, p._array[1:]])
-            and not elementwise._overlap([p._array, q._array]))
+    assert (elementwise.dense_ones_overlap([p._array, p._array[1:]])
+            and not elementwise.dense_ones_overlap([p._array, q._array]))
 
 
 def test_a_module_in_place_of_its_parameters_says_what_to_pass():

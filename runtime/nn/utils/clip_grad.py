@@ -3,7 +3,9 @@
 import whet
 
 from ...autograd.modes import warn
-from ...ops.registry import check_tensors
+from ...ops.registry import REGISTRY, check_tensors
+from ...ops.vector_norm import norms_of_each
+from ...ops.write_to_each import are_simple, write_to_each
 from ...tensor import Tensor
 
 
@@ -20,6 +22,8 @@ def _norm_of_norms(tensors, norm_type):
     tensors = list(tensors)
     if not tensors:
         return whet.tensor(0.0)
+    if norm_type == 2.0 and are_simple(tensors):
+        return norms_of_each(tensors).norm(norm_type)
     norms = [t.norm(norm_type) for t in tensors]
     return whet.stack(norms).norm(norm_type)
 
@@ -55,9 +59,12 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     check_tensors("clip_grads_with_norm_", total_norm=total_norm)
     with whet.no_grad():
         scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+        by_device: dict = {}
         for p in _listed(parameters):
             if p.grad is not None:
-                p.grad.mul_(scale.to(device=p.grad.device))
+                by_device.setdefault(p.grad.device, []).append(p.grad)
+        for device, gradients in by_device.items():
+            write_to_each(REGISTRY["mul"], gradients, scale.to(device=device))
 
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
