@@ -170,12 +170,20 @@ class LaterPart:
     def learn(self, part: NumberedPart, shapes: Shapes) -> None:
         """Learn from a run with the same nodes and inputs of these shapes. Inputs that are given
         for their sizes alone are ignored from now on if their sizes differ but the nodes were told
-        the same."""
+        the same. A plan for all sizes may do without that."""
         unread = [i for i in range(part.read_count, part.given_count)
                   if i not in self.unread and self.shapes[i] != shapes[i]]
-        if unread and self.numbered.is_told_as(part):
+        if unread and self.numbered.is_told_as(part) and not self.may_plan_for(part, shapes):
             self.unread.update((i, np.empty((0,) * len(self.shapes[i]))) for i in unread)
             self.ways, self.programs, self.resized = [], {}, []
+
+    def may_plan_for(self, part: NumberedPart, shapes: Shapes) -> bool:
+        """Is there a plan for inputs of these shapes, or can the first one be made with this
+        run?"""
+        families = [family for way in self.ways for family in way.families]
+        if families:
+            return any(family.program(shapes) is not None for family in families)
+        return self.shapes[:part.read_count] != shapes[:part.read_count]
 
     def plan_like_run(self, nodes: Sequence[Node], given: Sequence[Array | Type],
              passed: Callable[[Program], NodesOfRun | None],

@@ -1,9 +1,11 @@
 """Recurrent layers over packed sequences: what each sequence gives alone, in one op."""
 import itertools
 
+import numpy as np
 import pytest
 import whet
-from whet import nn
+from whet import jit, nn
+from whet.jit.policy import many_sizes
 from whet.nn import recurrences
 from whet.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from whet.ops import recurrent
@@ -110,6 +112,32 @@ def test_steps_of_a_classifier_are_replayed_for_any_lengths():
     *traced, step = train(whet.jit.trace)
     assert eager == traced
     assert served(step) >= 20
+
+
+def test_few_recorded_steps_serve_all_lengths(monkeypatch):
+    monkeypatch.setattr(many_sizes, "SOUNDING", 1 << 30)
+    embed, lstm = nn.Embedding(211, 12), nn.LSTM(12, 16, 2, bidirectional=True)
+    out = nn.Linear(32, 4)
+    opt = whet.optim.SGD([*embed.parameters(), *lstm.parameters(), *out.parameters()], 0.1)
+
+    @jit.trace
+    def step(tokens, lengths, labels):
+        opt.zero_grad()
+        packed = pack_padded_sequence(embed(tokens), lengths, enforce_sorted=False)
+        rows, _ = pad_packed_sequence(lstm(packed)[0], total_length=tokens.shape[0])
+        loss = nn.functional.cross_entropy(out(rows.mean(0)), labels)
+        loss.backward()
+        opt.step()
+        return loss.detach()
+    draw = np.random.default_rng(0)
+    for longest in (11, 14, 19, 9, 23, 17, 26, 21):
+        lengths = draw.integers(2, longest + 1, 6)
+        lengths[0] = longest
+        step(*map(whet.from_numpy, (draw.integers(1, 50, (longest, 6)), lengths,
+                                    draw.integers(0, 4, 6))))
+    calls = step._calls.policy.summary()
+    # The first shows that data decides sizes, and two show which.
+    assert calls.recorded + calls.resized <= 3 and calls.unseen >= 4
 
 
 def test_wrong_lengths_raise():
