@@ -142,13 +142,7 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
                 g = _run_pre_hooks(node.pre_hooks, g)
             if targets is not None and node in targets:
                 captured[node] = g
-            parent = node.parent
-            slots = grads.get(parent)
-            if slots is None:
-                slots = grads[parent] = [None] * parent.nout
-            # the backward reads an output under an edge of its own: its part comes apart
-            have = slots[node.index]
-            slots[node.index] = g if have is None else have + g
+            _add_to_output(grads, node, g)
             continue
         if node.pre_hooks:
             g = _run_pre_hooks(node.pre_hooks, g)
@@ -183,11 +177,28 @@ def _walk(order, grads, leaves, keep, create, targets, need, accumulate):
             captured[k] = _leaf_hooks(leaf, g)
         if not accumulate:
             return captured
-    for k in list(leaves):
-        leaf, g = leaves.pop(k)
-        if leaf._rg & REQUIRES_GRAD:     # it may have been told since to require none
-            _accumulate(leaf, _leaf_hooks(leaf, g), create)
+    _accumulate_leaves(leaves, create)
     return captured
+
+
+def _add_to_output(grads, output, g):
+    """Add a gradient to those of one output of a node that has several."""
+    parent = output.parent
+    slots = grads.get(parent)
+    if slots is None:
+        slots = grads[parent] = [None] * parent.nout
+    # a backward that reads the output has an edge of its own to it: gradients come one by one
+    have = slots[output.index]
+    slots[output.index] = g if have is None else have + g
+
+
+def _accumulate_leaves(leaves, create):
+    """Add the gradients that arrived at leaves to their `.grad`, and empty the dict."""
+    for key in list(leaves):
+        leaf, g = leaves.pop(key)
+        # a hook may have called requires_grad_(False) since
+        if leaf._rg & REQUIRES_GRAD:
+            _accumulate(leaf, _leaf_hooks(leaf, g), create)
 
 
 def _backward(node, g, keep, need, targets):
