@@ -45,7 +45,18 @@ def load_archive(path: str | os.PathLike[str], check: bool = True,
 
 
 def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
-    """Write a traced or exported function into an archive: see `saved.py`."""
+    """Write a traced or exported function into an archive: see `saved.py`.
+
+    >>> import os, tempfile
+    >>> import whet
+    >>> from whet import jit
+    >>> double = jit.trace(lambda x: x + x, (whet.ones(2),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "double.whet")
+    ...     jit.save(double, path)
+    ...     print(jit.load(path)(whet.ones(2)))
+    tensor([2., 2.])
+    """
     from .save_and_load import save
     save(m, f)
 

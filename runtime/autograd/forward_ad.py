@@ -167,7 +167,15 @@ def _laid_like(tangents, shape, dtype):
 
 # ---- the public calls ----------------------------------------------------------------------------
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` gives."""
+    """What `unpack_dual` gives.
+
+    >>> import whet
+    >>> from whet.autograd import forward_ad
+    >>> with forward_ad.dual_level():
+    ...     y = forward_ad.make_dual(whet.tensor(3.), whet.tensor(1.)) ** 2
+    ...     print(forward_ad.unpack_dual(y).tangent)
+    tensor(6.)
+    """
     primal: object
     tangent: object
 

@@ -27,7 +27,14 @@ class Spirals(TensorDataset):
 
 
 class Sines(TensorDataset):
-    """Sine waves of one frequency, each from another phase: `count` rows of `length` values."""
+    """Sine waves of one frequency, each from another phase: `count` rows of `length` values.
+
+    >>> import whet
+    >>> from whet.datasets import Sines
+    >>> waves = Sines(count=3, length=50)
+    >>> len(waves)
+    3
+    """
 
     def __init__(self, count=100, length=1000, period=20.0, seed=0):
         phase = np.random.default_rng(seed).uniform(-80, 80, (count, 1))

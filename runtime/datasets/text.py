@@ -64,7 +64,13 @@ class Tokens(Dataset):
 
 
 class Characters(Tokens):
-    """A text, docstrings unless another is given, as windows of characters."""
+    """A text, docstrings unless another is given, as windows of characters.
+
+    >>> from whet.datasets import Characters
+    >>> text = Characters("abcabcabc", length=4)
+    >>> len(text)
+    5
+    """
 
     def __init__(self, text=None, length=64, step=1):
         super().__init__(docstrings() if text is None else text, length, step)
@@ -76,7 +82,13 @@ class Characters(Tokens):
 
 class Words(Tokens):
     """A text, docstrings unless another is given, as windows of its words. All but the `most`
-    frequent ones are `<other>`."""
+    frequent ones are `<other>`.
+
+    >>> from whet.datasets import Words
+    >>> text = Words("the cat and the dog and the bird", length=4)
+    >>> len(text)
+    1
+    """
 
     def __init__(self, text=None, length=32, step=None, most=2000):
         found = re.findall(r"\w+|[^\w\s]", (docstrings() if text is None else text).lower())

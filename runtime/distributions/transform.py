@@ -268,7 +268,15 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform of which the last dimensions count as part of one value."""
+    """A transform of which the last dimensions count as part of one value.
+
+    >>> import whet
+    >>> from whet.distributions import ExpTransform, IndependentTransform
+    >>> x = whet.tensor([1., 2.])
+    >>> transform = IndependentTransform(ExpTransform(), 1)
+    >>> transform.log_abs_det_jacobian(x, transform(x))
+    tensor(3.)
+    """
     _equal_by = ("base_transform", "reinterpreted_batch_ndims")
 
     def __init__(self, base_transform, reinterpreted_batch_ndims, cache_size=0):

@@ -15,7 +15,15 @@ __all__ = [
 
 
 def get_ema_multi_avg_fn(decay=0.999):
-    """Exponential moving average of lists of tensors, in place."""
+    """Exponential moving average of lists of tensors, in place.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import get_ema_multi_avg_fn
+    >>> averages = [whet.tensor(4.)]
+    >>> get_ema_multi_avg_fn(0.75)(averages, [whet.tensor(8.)], 1)
+    >>> averages
+    [tensor(5.)]
+    """
     _check_decay(decay)
 
     def average(averaged, current, _):
@@ -29,7 +37,15 @@ def get_ema_multi_avg_fn(decay=0.999):
 
 
 def get_swa_multi_avg_fn():
-    """Mean of all so far, of lists of tensors, in place."""
+    """Mean of all so far, of lists of tensors, in place.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import get_swa_multi_avg_fn
+    >>> averages = [whet.tensor(4.)]
+    >>> get_swa_multi_avg_fn()(averages, [whet.tensor(8.)], 3)
+    >>> averages
+    [tensor(5.)]
+    """
     def average(averaged, current, number):
         with whet.no_grad():
             # No number of Python's: a trace would guard it.
@@ -43,7 +59,13 @@ def get_swa_multi_avg_fn():
 
 
 def get_ema_avg_fn(decay=0.999):
-    """Exponential moving average of a tensor."""
+    """Exponential moving average of a tensor.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import get_ema_avg_fn
+    >>> get_ema_avg_fn(0.75)(whet.tensor(4.), whet.tensor(8.), 1)
+    tensor(5.)
+    """
     _check_decay(decay)
 
     def average(averaged, current, _):
@@ -53,7 +75,13 @@ def get_ema_avg_fn(decay=0.999):
 
 
 def get_swa_avg_fn():
-    """Mean of all so far, of a tensor."""
+    """Mean of all so far, of a tensor.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import get_swa_avg_fn
+    >>> get_swa_avg_fn()(whet.tensor(4.), whet.tensor(8.), 3)
+    tensor(5.)
+    """
     def average(averaged, current, number):
         with whet.no_grad():
             return averaged + (current - averaged) / (number + 1)
@@ -67,7 +95,18 @@ def _check_decay(decay):
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages over the calls of `update_parameters`."""
+    """A copy of a model whose parameters are averages over the calls of `update_parameters`.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import AveragedModel
+    >>> model = whet.nn.Linear(1, 1, bias=False)
+    >>> averaged = AveragedModel(model)
+    >>> for value in (1., 3.):
+    ...     _ = whet.nn.init.constant_(model.weight, value)
+    ...     averaged.update_parameters(model)
+    >>> averaged.module.weight.item()
+    2.0
+    """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
         super().__init__()
@@ -106,7 +145,15 @@ class AveragedModel(Module):
 
 
 def update_bn(loader, model, device=None):
-    """Compute the running statistics of all batch norms again, from one pass over the data."""
+    """Compute the running statistics of all batch norms again, from one pass over the data.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import update_bn
+    >>> norm = whet.nn.BatchNorm1d(1)
+    >>> update_bn([whet.tensor([[1.], [3.]])], norm)
+    >>> norm.running_mean
+    tensor([2.])
+    """
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):
@@ -128,7 +175,18 @@ def update_bn(loader, model, device=None):
 
 
 class SWALR(LRScheduler):
-    """Anneal to a fixed rate in `anneal_epochs` epochs, and stay there."""
+    """Anneal to a fixed rate in `anneal_epochs` epochs, and stay there.
+
+    >>> import whet
+    >>> from whet.optim.swa_utils import SWALR
+    >>> optimizer = whet.optim.SGD([whet.zeros(1, requires_grad=True)], lr=1.0)
+    >>> scheduler = SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> for _ in range(3):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> optimizer.param_groups[0]["lr"]
+    0.5
+    """
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         for group, lr in zip(optimizer.param_groups, each_group(optimizer, swa_lr, "swa_lr")):

@@ -51,7 +51,15 @@ def cached():
 
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, and the tensors they start from: `original`, or
-    `original0`, `original1`, ..."""
+    `original0`, `original1`, ...
+
+    >>> import whet
+    >>> from whet.nn.utils import parametrize
+    >>> layer = whet.nn.Linear(2, 2)
+    >>> _ = parametrize.register_parametrization(layer, "weight", whet.nn.ReLU())
+    >>> bool(whet.equal(layer.parametrizations.weight.original.relu(), layer.weight))
+    True
+    """
 
     def __init__(self, modules, original, unsafe=False):
         if not modules:

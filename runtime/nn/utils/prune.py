@@ -205,14 +205,29 @@ class PruningContainer(BasePruningMethod):
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing (but adds the mask)."""
+    """Prunes nothing (but adds the mask).
+
+    >>> import whet
+    >>> from whet.nn.utils import prune
+    >>> layer = whet.nn.Linear(2, 1)
+    >>> _ = prune.Identity.apply(layer, "weight")
+    >>> layer.weight_mask.tolist()
+    [[1.0, 1.0]]
+    """
 
     def compute_mask(self, t, default_mask):
         return default_mask
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes entries at random."""
+    """Prunes entries at random.
+
+    >>> import whet
+    >>> from whet.nn.utils import prune
+    >>> mask = prune.RandomUnstructured(amount=3).compute_mask(whet.ones(8), whet.ones(8))
+    >>> mask.sum().item()
+    5.0
+    """
 
     def __init__(self, amount):
         _amount(amount, amount)
@@ -227,7 +242,14 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(RandomUnstructured):
-    """Prunes the entries of least magnitude."""
+    """Prunes the entries of least magnitude.
+
+    >>> import whet
+    >>> from whet.nn.utils import prune
+    >>> weight = whet.tensor([3., -1., 2., .5])
+    >>> prune.L1Unstructured(2).compute_mask(weight, whet.ones(4)).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
 
     def _scores(self, t):
         return t.abs()
@@ -269,7 +291,13 @@ class LnStructured(RandomStructured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a mask of one's own."""
+    """Prunes by a mask of one's own.
+
+    >>> import whet
+    >>> from whet.nn.utils import prune
+    >>> prune.CustomFromMask(whet.tensor([1., 0.])).prune(whet.tensor([4., 5.])).tolist()
+    [4.0, 0.0]
+    """
     PRUNING_TYPE = "global"
 
     def __init__(self, mask):

@@ -12,7 +12,16 @@ class PackedSequence(
         namedtuple("PackedSequence",
                    ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])):
     """The steps of several sequences, longest first: step 0 of all, step 1 of those that have
-    one, ..."""
+    one, ...
+
+    >>> import whet
+    >>> from whet.nn.utils.rnn import pack_sequence
+    >>> packed = pack_sequence([whet.tensor([1, 2, 3]), whet.tensor([4, 5])])
+    >>> packed.data.tolist()
+    [1, 4, 2, 5, 3]
+    >>> packed.batch_sizes.tolist()
+    [2, 2, 1]
+    """
     __slots__ = ()
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
