@@ -4,7 +4,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .core import INF, NAN, clamp, fast_two_sum, function, power
-from .explog import EXP_LOW, VANISHES, exp_parts, exp_parts_of_sum, over_one_more, unless_far
+from .explog import (
+    EXP_LOW,
+    VANISHES,
+    exp_parts,
+    exp_parts_of_sum,
+    lowered,
+    over_one_more,
+    unless_far,
+)
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Val
@@ -42,7 +50,7 @@ def mish(f: Operations, x: Val) -> Val:
         q, u = exp_parts(f, clamp(f, -f.fabs(x), least, 0.0))
         b = f.sel(f.cmp("olt", x, least), least, x)
         r = whole(b, q, power(f, f.sel(far, u + shift, u), x.elem))
-        r = f.sel(far, f.sel(negative, r * 2.0 ** -shift, b), r)
+        r = f.sel(negative, lowered(f, r, far, shift), f.sel(far, b, r))
         return f.sel(f.cmp("oeq", x, -INF), NAN, r)
     return unless_far(f, x, plain, careful)
 
@@ -86,5 +94,5 @@ def gelu_tanh(f: Operations, x: Val) -> Val:
         low = f.cmp("olt", x, -edge)
         r = over_one_more(f, f.sel(f.cmp("olt", x, least), least, x), q,
                           power(f, f.sel(low, u - shift, u), x.elem))
-        return [f.sel(f.cmp("oeq", x, -INF), NAN, f.sel(low, r * 2.0 ** -shift, r))]
+        return [f.sel(f.cmp("oeq", x, -INF), NAN, lowered(f, r, low, shift))]
     return f.if_(f.any(f.cmp("uge", f.fabs(x), edge)), careful, plain)[0]

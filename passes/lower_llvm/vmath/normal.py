@@ -100,6 +100,8 @@ def by_tail_f32(f: Operations, bell: Bell, x: Val, times_a: bool, of_tail: Calla
     def careful() -> list[Val]:
         b = f.sel(f.cmp("ogt", a, bell.last), bell.last, a)
         t, u = tail_f32(f, bell, b, times_a, far=True)
+        # of zero nothing underflows
+        t = f.sel(f.cmp("oge", a, bell.last), 0.0, t)
         return [edges(of_tail(t * power(f, u + SHIFT, "float"), f.const(x.ty, 2.0 ** -SHIFT)))]
     return f.if_(f.any(f.cmp("uge", a, bell.start)), careful, plain)[0]
 
