@@ -13,28 +13,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 MOST_SQUARED = 2  # sizes that differ, beyond which squares would take too many recordings
+MOST_SQUARED_ONCE = 4  # and the square of one size alone would be looked for in too many sums
 
 
 def points(
     first: Sequence[int], second: Sequence[int], third: Sequence[int]
 ) -> list[tuple[int, ...]]:
     """Sizes that tell products of different ones: all ways to exchange some of the first values for
-    the second. A third value of one size, beside each choice of the others, tells its square.
+    the second. A third value of one size, beside each choice of the others, tells its square; of
+    many sizes it is beside the first values alone.
 
     >>> from whet.ir.sample_sizes import points
     >>> points([2], [5], [7])
     [(2,), (5,), (7,)]
     """
     found = all_ways = list(itertools.product(*zip(first, second)))
-    if len(first) <= MOST_SQUARED:
-        for k, n in enumerate(third):
-            found = [*found, *[(*p[:k], n, *p[k + 1 :]) for p in all_ways if p[k] == first[k]]]
+    beside = all_ways if len(first) <= MOST_SQUARED else [tuple(first)]
+    for k, n in enumerate(third) if len(first) <= MOST_SQUARED_ONCE else ():
+        found = [*found, *[(*p[:k], n, *p[k + 1 :]) for p in beside if p[k] == first[k]]]
     return list(dict.fromkeys(found))
 
 
 def products(names: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
     """The products of names that numbers may be sums of, the simplest choice first: those of
-    different names, then also with the square of one.
+    different names, then also with the square of one. Of many names there is one square in a sum.
 
     >>> from whet.ir.sample_sizes import products
     >>> list(products(["n"]))
@@ -42,8 +44,11 @@ def products(names: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
     """
     linear = [c for k in range(len(names) + 1) for c in itertools.combinations(names, k)]
     yield linear
+    squares = [(name, *c) for name in names for c in linear if name in c]
     if len(names) <= MOST_SQUARED:
-        yield linear + [(name, *c) for name in names for c in linear if name in c]
+        yield linear + squares
+    elif len(names) <= MOST_SQUARED_ONCE:
+        yield from ([*linear, square] for square in sorted(squares, key=len))
 
 
 def weights(rows: Sequence[Sequence[int]]) -> Mapping[int, Sequence[Fraction]]:

@@ -258,7 +258,8 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
         size = tuple([whole(math.floor(b * scale)) for b, scale in zip(before, scales)])
         if recompute_scale_factor:
             scales = (None,) * n
-    if min(size) <= 0 or min(before) <= 0:
+    # sizes are not compared with each other: one graph serves images that are wide or high
+    if any([s <= 0 for s in (*size, *before)]):
         raise RuntimeError(
             "Input and output sizes should be greater than 0, but got input "
             f"{list(before)} and output {list(size)}")
@@ -331,7 +332,7 @@ def _check_map(theta, size, n):
         raise ValueError(
             f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size "
             f"{tuple(size)}. Got {list(theta.shape)}.")
-    if min(size) <= 0:
+    if any([s <= 0 for s in size]):
         raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
 
 
@@ -346,7 +347,7 @@ def affine_grid(theta, size, align_corners=None):
     """
     n = len(size) - 2
     _check_map(theta, size, n)
-    if says_of_corners("affine_grid", align_corners) and min(size[2:]) == 1:
+    if says_of_corners("affine_grid", align_corners) and 1 in size[2:]:
         modes.warn("affine_grid: a dimension of one pixel lies in the middle (0) where "
                    "align_corners is True; before PyTorch 1.3 it lay at -1.")
 

@@ -212,6 +212,22 @@ def test_sizes_of_tensors_in_records_differ(kind):
     agree(run(file.getvalue(), batch.x, batch.rows), fn(batch))
 
 
+def places_and_rows(x, y):
+    """Differences of all places, which are as many as the square of a length, and rows of both."""
+    places = whet.arange(x.shape[1])
+    table = (places[:, None] - places).flatten()
+    return table, x.sum(1, keepdim=True) + y, x.new_ones(x.shape[1] ** 2 + y.shape[1])
+
+
+def test_the_square_of_one_of_many_sizes_is_found():
+    file = io.BytesIO()
+    whet.onnx.export(places_and_rows, (whet.randn(2, 3), whet.randn(2, 4)), file, dynamic_axes={
+        "x": {0: "batch", 1: "n"}, "y": {0: "batch", 1: "m"}})
+    for batch, n, m in (3, 6, 5), (1, 9, 2):
+        x, y = whet.randn(batch, n), whet.randn(batch, m)
+        agree(run(file.getvalue(), x, y), places_and_rows(x, y))
+
+
 def halved_and_doubled(x):
     small = F.max_pool2d(F.max_pool2d(x, 2), 2)
     return whet.cat([x, F.interpolate(small, scale_factor=4)], 1)

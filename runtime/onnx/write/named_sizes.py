@@ -260,7 +260,7 @@ class Recordings:
         """`formulas`: of nodes, by their places."""
         self.sizes, self.graphs, self.names = list(sizes), list(graphs), list(names)
         self.constants = list(constants)
-        self.fits = [Fit(chosen, self.sizes[:-HELD]) for chosen in products(names)]
+        self.choices, self.fits = list(products(names)), list[Fit]()
         self.known: dict[tuple[Any, ...], Expression] = {}
         self.formulas = formulas or {}
 
@@ -382,18 +382,27 @@ class Recordings:
     def expression(self, xs: tuple[Any, ...], line: str) -> Any:
         """The expression that numbers follow."""
         if xs not in self.known:
-            tried = [fit(xs) for fit in self.fits]
-            wrong = [self.first_wrong(e, xs) for e in tried]
-            if None in wrong:
-                self.known[xs] = Expression(tried[wrong.index(None)].terms, as_fractions(xs))
-            elif (found := self.of_known(xs)) is not None:
-                self.known[xs] = found
-            else:
+            found = self.fitted(xs) or self.of_known(xs)
+            if found is None:
+                wrong = self.first_wrong(self.fit(0)(xs), xs) or 0
                 raise OnnxError(
-                    f"{line}: a number is {xs[0]} in the example and {xs[wrong[0]]} where "
-                    f"{self.said(self.sizes[wrong[0]])}: it follows no expression of these sizes"
+                    f"{line}: a number is {xs[0]} in the example and {xs[wrong]} where "
+                    f"{self.said(self.sizes[wrong])}: it follows no expression of these sizes"
                 )
+            self.known[xs] = found
         return self.known[xs]
+
+    def fitted(self, xs: tuple[Any, ...]) -> Expression | None:
+        """The first sum of products of sizes that numbers are in all recordings."""
+        tried = (self.fit(k)(xs) for k in range(len(self.choices)))
+        found = next((e for e in tried if self.first_wrong(e, xs) is None), None)
+        return found and Expression(found.terms, as_fractions(xs))
+
+    def fit(self, k: int) -> Fit:
+        """That of a choice of products. It is made when a number needs it: few are squares."""
+        while len(self.fits) <= k:
+            self.fits.append(Fit(self.choices[len(self.fits)], self.sizes[:-HELD]))
+        return self.fits[k]
 
     def of_known(self, xs: tuple[int, ...]) -> Expression | None:
         """The known size of which whole numbers are a multiple, and something more."""
