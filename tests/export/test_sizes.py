@@ -373,6 +373,51 @@ def test_a_gpt_is_exported_for_one_token_too():
         assert exported(idx)[0].tolist() == model(idx)[0].tolist()
 
 
+def heads(x):
+    """Attention of two heads, put together again by a copy."""
+    q = x.view(*x.shape[:2], 2, 2).permute(0, 2, 1, 3)
+    y = ((q @ q.mT).softmax(-1) @ q).permute(0, 2, 1, 3).contiguous()
+    return y.view(x.shape), y.sum(-1)
+
+
+def with_past(x, past):
+    """What is new attends to what there was, too."""
+    keys = whet.cat([past, x], 1)
+    mask = whet.ones(keys.shape[1], keys.shape[1], dtype=whet.bool).tril()[past.shape[1]:]
+    return nn.functional.scaled_dot_product_attention(x, keys, keys, attn_mask=mask), keys
+
+
+@pytest.mark.parametrize("fn, dynamic, shapes", [
+    (heads, {"x": {1: Dim("n", min=1, max=9)}}, [[(2, 1, 4)], [(2, 9, 4)]]),
+    (heads, {"x": {0: Dim("b", min=1, max=4), 1: Dim("n", min=1, max=9)}},
+     [[(1, 1, 4)], [(4, 1, 4)], [(1, 7, 4)]]),
+    (with_past, {"x": {1: Dim("n", min=1, max=9)}, "past": {1: Dim("past", max=20)}},
+     [[(2, 3, 4), (2, 0, 4)], [(2, 1, 4), (2, 20, 4)], [(2, 1, 4), (2, 0, 4)]]),
+])
+def test_one_token_and_an_empty_past_are_served(fn, dynamic, shapes, tmp_path):
+    """A copy that one token needs not, and `x[0:]`, which is no slice, are of the same graph."""
+    example = [whet.randn(2, 5, 4), whet.randn(2, 6, 4)][:len(dynamic)]
+    exported = whet.export(fn, *example, dynamic=dynamic)
+    exported.save(tmp_path / "model.whet")
+    for served in exported, whet.load(tmp_path / "model.whet"):
+        for sizes in shapes:
+            args = [whet.randn(*shape) for shape in sizes]
+            for a, b in zip(served(*args), fn(*args), strict=True):
+                assert a.shape == b.shape and a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def test_a_copy_that_is_written_to_is_one_at_all_sizes():
+    def written(x):
+        y = x * 2
+        y.mT.contiguous().add_(1)
+        return y
+
+    exported = whet.export(written, whet.ones(5, 3), dynamic={"x": {0: Dim("n", max=9)}})
+    assert exported(whet.ones(2, 3)).tolist() == written(whet.ones(2, 3)).tolist()
+    with pytest.raises(PreconditionError, match="n is from 2 to 9"):
+        exported(whet.ones(1, 3))
+
+
 @pytest.mark.parametrize("fn", [nn.GroupNorm(2, 4).eval(), nn.InstanceNorm2d(4).eval(),
                                 lambda input: (input.var((2, 3)), input.std(0, correction=0))])
 def test_counts_of_elements_go_by_sizes(fn, tmp_path):
