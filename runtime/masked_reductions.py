@@ -276,9 +276,18 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     tensor(1.)
     """
     x = _typed(input, dtype)
-    if x.dtype.kind < _FLOAT:
-        raise NotImplementedError("masked.median: of floating point numbers alone")
-    return _only(x, mask, _math.nan).nanmedian(dim, keepdim).values
+    if x.dtype.kind >= _FLOAT:
+        return _only(x, mask, _math.nan).nanmedian(dim, keepdim).values
+    if mask is None:
+        return x.median(dim, keepdim).values
+    counts = _count(x, _dims(x, dim), True, mask)
+    if (counts == 0).any():
+        raise ValueError("masked.median: a row of integers without elements for which the mask "
+                         "holds has no median")
+    # Those left out are put behind the rest.
+    ordered = _only(x, mask, _most(x)).sort(dim).values
+    found = ordered.gather(dim, (counts - 1) // 2)
+    return found if keepdim else found.squeeze(dim)
 
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):

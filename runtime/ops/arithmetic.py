@@ -219,6 +219,20 @@ def _float_power(input, exponent):
     return p.pow_op, tuple([x.to(wide) if is_tensor(x) else x for x in (input, exponent)])
 
 
+def _check_bounds(name, input, *bounds):
+    """Whole numbers as bounds of an integer type lie within it: others would wrap around there,
+    and limit to something else."""
+    if not (is_tensor(input) and input.dtype.kind == INT
+            and all([isinstance(b, int) for b in bounds])):
+        return
+    limits = dtypes.iinfo(input.dtype)
+    least = limits.min if input.dtype.is_signed else -limits.max
+    for bound in bounds:
+        if not least <= bound <= limits.max:
+            raise RuntimeError(f"{name}: value cannot be converted to type {input.dtype} without "
+                               f"overflow: {bound}")
+
+
 def _clamp(input, min, max):
     """input limited to [min, max]."""
     if min is None and max is None:
@@ -226,19 +240,22 @@ def _clamp(input, min, max):
     if is_tensor(input) and input.dtype.kind == 3:
         raise NotImplementedError("clamp is not supported for complex types")
     if max is None:
-        return p.clamp_min_op, (input, min)
+        return _clamp_min(input, min)
     if min is None:
-        return p.clamp_max_op, (input, max)
+        return _clamp_max(input, max)
+    _check_bounds("clamp", input, min, max)
     return p.clamp_op, (input, min, max)
 
 
 def _clamp_min(input, min):
     """input, at least min."""
+    _check_bounds("clamp", input, min)
     return p.clamp_min_op, (input, min)
 
 
 def _clamp_max(input, max):
     """input, at most max."""
+    _check_bounds("clamp", input, max)
     return p.clamp_max_op, (input, max)
 
 

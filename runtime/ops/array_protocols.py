@@ -126,9 +126,10 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
             f"numpy.{call} on whet tensors has no gradient; convert with tensor.detach() to leave "
             "the recorded graph")
     made = getattr(ufunc, way)(*_arrays(inputs), **_arrays(kwargs))
-    if not isinstance(made, np.ndarray | np.generic):
-        return made                          # several, or None
-    return _deliver(FUNCTIONS["as_tensor"](made), out)
+    if isinstance(made, tuple):
+        return tuple([_deliver(FUNCTIONS["as_tensor"](m), o)
+                      for m, o in zip(made, out or (None,) * len(made))])
+    return made if made is None else _deliver(FUNCTIONS["as_tensor"](made), out)
 
 
 def _reduced(fn, x, axis, keepdims):
@@ -139,6 +140,10 @@ def _reduced(fn, x, axis, keepdims):
     for a in reversed(axes):
         x = fn(x, a, keepdims)
     return x
+
+
+class _NotTaken(TypeError):
+    """An op does not take an argument of NumPy's function."""
 
 
 _NO = np._NoValue
@@ -160,7 +165,7 @@ def _call(ours, names):
             if v is np._NoValue:
                 continue
             if k not in known:
-                raise TypeError(f"numpy.{ours} on whet tensors does not support the argument {k!r}")
+                raise _NotTaken(f"numpy.{ours} on whet tensors does not support the argument {k!r}")
             arguments[known[k]] = v
         if len(args) > len(pairs):
             raise TypeError(
@@ -440,10 +445,15 @@ _FUNCTIONS = {
 @method()
 def __array_function__(self, func, types, args, kwargs):
     """A NumPy function on tensors: the op that does the same, with gradients; where there is
-    none, NumPy's own on their memory."""
+    none, or it does not take an argument, NumPy's own on their memory."""
     fn = (_FUNCTIONS.get(func.__name__)
           if func.__module__ in ("numpy", "numpy.lib", "numpy._core.multiarray") else None)
-    return func(*_arrays(args), **_arrays(kwargs)) if fn is None else fn(*args, **kwargs)
+    if fn is not None:
+        try:
+            return fn(*args, **kwargs)
+        except _NotTaken:
+            pass
+    return func(*_arrays(args), **_arrays(kwargs))
 
 
 def _arrays(x):

@@ -364,6 +364,8 @@ def _affine(name, product, promotes=False):
                 f"product's {tuple(r.shape)}")
         if not promotes and input._array.dtype is not r._array.dtype:
             check_one_type(name, input=input, product=r)
+        if promotes and r.dtype.kind == BOOL:
+            r, input = common_type([r, input])
         if r.dtype.kind == BOOL:        # "or" is the sum of truths
             r = r & bool(alpha)
             return r | input if beta else r

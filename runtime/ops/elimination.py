@@ -158,7 +158,7 @@ def _check_pivots(name, LU, pivots, wanted=True):
     if wanted and pivots.dtype is not int32:
         raise RuntimeError(
             f"{name}: pivots should be a contiguous Tensor of whet.int32, got {pivots.dtype}")
-    if wanted and LU.shape[:-2] != pivots.shape[:-1]:
+    if wanted and (pivots.ndim == 0 or LU.shape[:-2] != pivots.shape[:-1]):
         raise RuntimeError(
             f"{name}: Expected LU.shape[:-2] and pivots.shape[:-1] to be the same, but got pivots "
             f"with shape {list(pivots.shape)} for LU of shape {list(LU.shape)}")

@@ -492,7 +492,11 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     tensor([1, 2, 3], dtype=whet.uint8)
     """
     d, buffer = dtypes.as_dtype(dtype), memory_of(buffer)
-    size = memoryview(buffer).nbytes
+    try:
+        size = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError(f"frombuffer: an object of type {type(buffer).__name__!r} does not "
+                         "implement Python's buffer protocol") from None
     if size == 0:
         raise ValueError("both buffer length (0) and count (-1) must not be 0")
     if not 0 <= offset < size:

@@ -17,7 +17,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     if input.dtype.kind > dtypes.FLOAT or input.dtype is dtypes.uint64:
         raise NotImplementedError(
             f"\"xor_sum\" not implemented for '{input.dtype.letter}'")
-    dims = [one(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim)]
+    dims = [one(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim or ())]
     dims = sorted(dims or range(input.ndim)) if input.ndim else []
     for d in dims:
         if input.shape[d] == 0:

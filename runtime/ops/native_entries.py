@@ -39,8 +39,7 @@ INPLACE = {
     "__itruediv__": pointwise.div_op,
     **{
         f"{n}_": REGISTRY[n]
-        for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "clamp_min", "clamp_max", "abs",
-                  "square")}
+        for n in ("exp", "neg", "sqrt", "relu", "tanh", "sigmoid", "abs", "square")}
 }
 
 

@@ -58,6 +58,13 @@ def goes_by_sizes(op, shape, *sizes):
     op.makes = lambda *_, dtype, **attrs: (Outline(shape(**attrs), dtype.np),)
 
 
+def _whole_numbers(start, end, step):
+    """The bounds and the step of a range of int64, without their fractions."""
+    if isinstance(step, builtins.float) and 0 < abs(step) < 1 and (end - start) * step >= 0:
+        raise ValueError(f"step must be nonzero: as a whole number {step} is 0")
+    return [x if type(x) is not bool and isinstance(x, int) else int(x) for x in (start, end, step)]
+
+
 def _number(x):
     if is_tensor(x):
         return x.item()
@@ -92,8 +99,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
             dtype = dtypes.int64
     dtypes.check_converted(dtypes.as_dtype(dtype))
     if dtypes.as_dtype(dtype) is dtypes.int64:
-        start, end, step = [x if type(x) is not bool and isinstance(x, int) else int(x)
-                            for x in (start, end, step)]
+        start, end, step = _whole_numbers(start, end, step)
     n = -1
     if type(start) is type(step) is int and (start, step) == (0, 1) and isinstance(end, int):
         n = indexing.whole(end)

@@ -193,8 +193,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     tensor([1, 1, 2, 2])
     """
     if repeats is None:
-
-        return repeat_interleave(arange(input.numel()), input, 0, output_size=output_size)
+        places = arange(input.numel(), dtype=input.dtype if input.dtype is dtypes.int32 else None)
+        return repeat_interleave(places, input, 0, output_size=output_size)
     if dim is None:
         input, dim = input.reshape(-1), 0
     d = dims.one(dim, input._array.ndim)

@@ -161,7 +161,7 @@ def test_numbers_beside_narrow_integers_wrap_around_in_machine_code(dtype):
     a = np.arange(1, 36).reshape(5, 7).astype(dtype)
     t, size = whet.tensor(a), a.itemsize * 8
     numbers = (3, -1, 127, -129, 300, 70000, 2**31, -2**31, 2**40 + 5, 2**52)
-    for call in (lambda x, v: x * v, lambda x, v: v - x, lambda x, v: x.clamp_min(v)):
+    for call in (lambda x, v: x * v, lambda x, v: v - x):
         entered = []
 
         def seen(frame, event, _, entered=entered):

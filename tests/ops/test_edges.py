@@ -246,3 +246,57 @@ def test_second_derivatives_at_zero_are_those_beside_it(fn):
 def test_second_derivatives_where_slopes_meet_are_pytorchs(fn):
     assert second(fn, 0.0) == 0 and second(fn, math.nan) == 0
     assert second(fn, -1.0) > 0.3
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, n: x.clamp(0, n), lambda x, n: x.clamp(max=n), lambda x, n: whet.clip(x, n),
+    lambda x, n: x.clone().clamp_(n, n), lambda x, n: x.clone().clamp_min_(n),
+    lambda x, n: x.clone().clamp_max_(n)])
+def test_bounds_that_the_type_does_not_hold_raise_and_do_not_wrap_around(f):
+    x, traced = whet.tensor([0, 1, 2], dtype=whet.uint8), whet.jit.trace(f)
+    for n in (255, 3, 1, 2, 255, 300, 1, 256, 2, -300):
+        if abs(n) < 256:
+            assert traced(x, n).equal(f(x, n))
+            continue
+        for called in f, traced:
+            with pytest.raises(RuntimeError, match=f"type whet.uint8 without overflow: {n}"):
+                called(x, n)
+    assert x.clamp(0, 300.5).tolist() == x.int().clamp(-1, 300).tolist() == [0, 1, 2]
+
+
+def test_hardtanh_of_unsigned_numbers_takes_no_negative_limits():
+    x = whet.tensor([0, 1, 2], dtype=whet.uint8)
+    assert F.hardtanh(x, 0, 1).tolist() == [0, 1, 1]
+    with pytest.raises(RuntimeError, match="unsigned type with negative limits"):
+        F.hardtanh(x)
+
+
+def test_truths_are_added_as_numbers_to_numbers():
+    yes = whet.ones(3, dtype=whet.bool)
+    assert whet.addr(whet.ones(3, 3).long(), yes, yes).tolist() == [[2] * 3] * 3
+    assert whet.addr(whet.ones(3, 3), yes, yes, beta=2, alpha=3).tolist() == [[5.0] * 3] * 3
+    assert whet.addr(yes.expand(3, 3), yes, yes).dtype is whet.bool
+
+
+def test_places_repeated_have_the_type_of_the_counts():
+    for dtype in whet.int32, whet.int64:
+        counts = whet.tensor([0, 1, 2], dtype=dtype)
+        places = whet.repeat_interleave(counts)
+        assert places.dtype is dtype and places.tolist() == [1, 2, 2]
+
+
+def test_a_step_that_is_none_as_a_whole_number_raises():
+    assert whet.arange(0, 3, 1.5, dtype=whet.int64).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="as a whole number 0.5 is 0"):
+        whet.arange(0, 1, 0.5, dtype=whet.int64)
+    with pytest.raises(RuntimeError, match="step"):
+        whet.arange(0, 1, -0.5, dtype=whet.int64)
+
+
+def test_wrong_pivots_buffers_and_dimensions_of_hashes():
+    with pytest.raises(RuntimeError, match="with shape \\[\\] for LU"):
+        whet.lu_unpack(whet.ones(3, 5), whet.tensor(1, dtype=whet.int32))
+    with pytest.raises(ValueError, match="buffer protocol"):
+        whet.frombuffer(3, dtype=whet.int16)
+    x = whet.arange(4).reshape(2, 2)
+    assert whet.hash_tensor(x, dim=None).equal(whet.hash_tensor(x))

@@ -86,3 +86,16 @@ def test_masks_are_checked():
         masked.sum(whet.ones(2), mask=whet.ones(2, 2, dtype=whet.bool))
     with pytest.raises(RuntimeError):
         masked.var(whet.ones(2), None, True, correction=1)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "bool"])
+def test_medians_of_integers_are_of_what_the_mask_leaves(dtype):
+    a, mask = example(dtype)
+    want = [ALONE["median"](row[m]) for row, m in zip(a, mask)]
+    x = whet.tensor(a)
+    assert masked.median(x, 1, mask=whet.tensor(mask)).tolist() == want
+    kept = masked.median(x, 1, keepdim=True, mask=whet.tensor(mask))
+    assert kept.shape == (3, 1) and kept.dtype is x.dtype
+    assert masked.median(x, 1).tolist() == [ALONE["median"](row) for row in a]
+    with pytest.raises(ValueError, match="has no median"):
+        masked.median(x, 1, mask=whet.zeros(1, 6, dtype=whet.bool))
