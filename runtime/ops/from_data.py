@@ -495,14 +495,12 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     try:
         size = memoryview(buffer).nbytes
     except TypeError:
-        raise ValueError(f"frombuffer: an object of type {type(buffer).__name__!r} does not "
-                         "implement Python's buffer protocol") from None
+        raise ValueError(f"frombuffer: {type(buffer)} has no buffer protocol") from None
     if size == 0:
         raise ValueError("both buffer length (0) and count (-1) must not be 0")
     if not 0 <= offset < size:
-        raise ValueError(
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
-            f"({size} bytes) minus 1")
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer "
+                         f"length ({size} bytes) minus 1")
     if count == 0 or count < -1:
         raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
     if count > 0 and offset + count * d.itemsize > size:
@@ -510,9 +508,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
             f"requested buffer length ({count} * {d.itemsize} bytes) after offset ({offset} "
             f"bytes) must not be greater than actual buffer length ({size} bytes)")
     if count < 0 and (size - offset) % d.itemsize:
-        raise ValueError(
-            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
-            f"multiple of element size ({d.itemsize})")
+        raise ValueError(f"buffer length ({size - offset} bytes) after offset ({offset} bytes) "
+                         f"must be a multiple of element size ({d.itemsize})")
     n = count if count > 0 else (size - offset) // d.itemsize
     a = np.frombuffer(buffer, np.uint8, n * d.itemsize, offset).view(d.np)
     return require(shown(wrap(a)), requires_grad)
