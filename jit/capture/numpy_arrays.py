@@ -89,6 +89,15 @@ class Arrays:
             provenance_of(made).was_there_before = True
         return made
 
+    def stand_in_slot(self, real: Any, tensor: Base) -> Array:
+        """The stand-in for what lies in a slot; `tensor` wraps or holds it. Slots that hold one
+        number have a stand-in each, because they may hold different ones at the next call."""
+        if type(real) is np.ndarray:
+            return self.stand_in(real, has_tensor=True)
+        made = self.new_stand_in(real, tensor)
+        provenance_of(made).was_there_before = True
+        return made
+
     def new_stand_in(self, real: Any, tensor: Base, snapshot: bool = False) -> Array:
         """A stand-in for an array or for a number of NumPy's; `tensor` wraps the same memory."""
         x = stand_for(real, tensor, self.rec, Provenance(snapshot))

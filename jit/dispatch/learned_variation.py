@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.tensor_base import is_strided
 
+from ..capture.array_facts import is_number
 from ..capture.caches import CACHED, containers_in, data_in
 from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
@@ -230,7 +231,7 @@ def _may_be_set_first(change: Change) -> bool:
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:
-    if varies(now) or (is_strided(now) or isinstance(now, np.ndarray)):
+    if varies(now) or is_strided(now) or isinstance(now, np.ndarray) or is_number(now):
         # Sums begin as 0, or as None.
         return type(before) is type(now) or before is None or varies(before)
     return type(before) is type(now) and holds_slots(before) and holds_slots(now) \

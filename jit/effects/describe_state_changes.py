@@ -6,7 +6,7 @@ from typing import Any
 
 from whet.tensor import wrap
 
-from ..capture.numpy_stand_in import Array, real_of
+from ..capture.numpy_stand_in import Array, real_of, tensor_of
 from ..capture.recording_errors import Refused
 from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements, entries
@@ -120,8 +120,9 @@ class LeftBehind:
             return tensor_behind(new) is self.slots.get(place)
         if type(new) is tuple:
             return new is self.tuples.get(place)
-        return (type(new) is Array and place in self.slots
-                and real_of(new) is self.slots[place]._array)
+        slot = self.slots.get(place)
+        return (type(new) is Array and slot is not None
+                and (tensor_of(new) is slot or real_of(new) is slot._array))
 
     def describe(self, change: Change, is_whole: bool) -> bool:
         """Note how a replay makes a change. `is_whole`: everything that the owner holds is

@@ -1,5 +1,5 @@
-"""Slots: spots that hold another number or tensor at each call. A recording takes that as an input,
-like an argument that nobody passes."""
+"""Slots: spots that hold another number, tensor or array at each call. A recording takes that as an
+input, like an argument that nobody passes."""
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from .tensor_facts import look, named
 
 class Slot:
     """A spot, or, with `item`, one number or tensor of the container in it: a tuple, or a list or
-    dict that each call makes anew. `container`: its type, `items`: the names of its parts."""
+    dict that each call makes anew. `container`: its type, `items`: the names of its parts.
+    `is_array`: is it an array of NumPy's, or a number of NumPy's?"""
     __slots__ = ("spot", "item", "container", "items", "cells", "is_number", "is_array", "type",
                  "look")
 
@@ -25,7 +26,8 @@ class Slot:
         self.items: tuple[Any, ...] = ()
         if item is not None:
             self.container, self.items, value = type(value), names_of_parts(value), value[item]
-        self.type, self.is_array = type(value), type(value) is np.ndarray
+        self.type = type(value)
+        self.is_array = self.type is np.ndarray or array_facts.is_number(value)
         self.is_number = not (self.is_array or is_strided(value))
         self.look = array_facts.layout(value) if self.is_array else \
             None if self.is_number else look(value)
@@ -35,7 +37,8 @@ class Slot:
         """Can a slot, or holds_slots, hold such a value?"""
         if is_strided(value):
             return not (value._extra or named(value))
-        return varies(value) or array_facts.takes(value) or holds_slots(value)
+        return (varies(value) or array_facts.takes(value) or array_facts.is_number(value)
+                or holds_slots(value))
 
     @staticmethod
     def at(spot: Spot, value: Any) -> "list[Slot]":
@@ -75,7 +78,9 @@ class Slot:
         if self.is_array:
             if array_facts.layout(v) != self.look or any(v is x._array for x in leaves):
                 return None
-            return wrap(v)
+            if type(v) is np.ndarray:
+                return wrap(v)
+            return wrap(np.array(v)) if array_facts.is_number(v) else None
         if wants_gradient(v) is None or look(v) != self.look or named(v) or id(v) in known:
             return None                      # asking for the flag brings a view up to date
         return None if any(v is x for x in leaves) else v

@@ -60,7 +60,7 @@ def choose(condition, yes, no):
 
 def as_float(x):
     """float(x), which may vary in a trace."""
-    x = x.item() if hasattr(x, "_array") else x
+    x = x.item() if hasattr(x, "_array") or isinstance(x, np.generic) else x
     return x * 1.0 if hasattr(x, "__whet_call__") else float(x)
 
 

@@ -331,6 +331,7 @@ def _parts(group):
 def _as_number(h):
     """A hyperparameter as a float; as a float64 tensor if it is a tensor or varies in a trace."""
     if not isinstance(h, whet.Tensor):
+        h = h.item() if isinstance(h, np.generic) else h
         varying = h.__whet_tensor__() if hasattr(h, "__whet_tensor__") else None
         if varying is None:
             return float(h)

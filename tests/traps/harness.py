@@ -46,7 +46,8 @@ FILES = (
     "ends_of_steps reviewers reviewers_of_python reviewers_of_tensors reviewers_of_models "
     "doubters_of_python doubters_of_classes doubters_of_containers doubters_of_tensors "
     "doubters_of_memory doubters_of_objects state_of_loops tensor_classes growing_objects "
-    "kept_distributions functions_of_scipy texts_of_numbers numbers_for_draws").split()
+    "kept_distributions functions_of_scipy texts_of_numbers numbers_for_draws "
+    "numbers_of_numpy_in_state").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True

@@ -3,6 +3,7 @@ import collections
 
 import numpy as np
 import whet
+from whet import nn, optim
 
 from .row import CALLS, Box, row
 
@@ -61,6 +62,22 @@ def _number_of_numpy():
     rates = np.linspace(1, 0.1, CALLS)
     def f(x, rate): return x * rate, (1 - rate) / 2
     return f, lambda i: (whet.ones(3) * i, rates[i])
+
+
+@row("an entry of a NumPy schedule as an option: `group['lr'] = rates[step]`")
+def _option_of_numpy():
+    model = nn.Linear(3, 3)
+    opt = optim.AdamW(model.parameters())
+    rates = np.linspace(0.1, 0.01, CALLS)
+    def f(x, step):
+        for group in opt.param_groups:
+            group["lr"] = rates[step]
+        loss = model(x).square().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        return loss
+    return f, lambda i: (whet.ones(2, 3) * i, i)
 
 
 @row("a write to such an array, or to a tensor over it")
