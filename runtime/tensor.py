@@ -206,6 +206,8 @@ class Tensor(TensorProperties):
         if cell.aside is None:
             cell.aside = Cell()
         t._cell = cell.aside
+        if modes.state.observers:
+            modes.state.observers[-1].without_history(t)
         return t
 
     @data.setter

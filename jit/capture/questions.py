@@ -6,6 +6,7 @@ vary is a `Number` instead, which a replay computes."""
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ LISTED = 256                     # elements of a tensor that may be numbers in a
 class Questions(Observer):
     """The part of a recorder that answers Python's questions."""
     places: dict[int, tuple[Base, int]]
+    made: dict[int, weakref.ref[Base]]
     number_stand_ins: NumberStandIns
     numpys: Arrays
 
@@ -196,6 +198,10 @@ class Questions(Observer):
         if node.released and node.seq < self.first:
             self.refuse(Memory("it goes back through a graph that was made before the call, "
                                "and frees it"))
+
+    def without_history(self, t: Base) -> None:
+        """The run made this tensor, though its memory may be that of a tensor from outside."""
+        self.made[id(t)] = weakref.ref(t)
 
     def handed_out(self, t: Base) -> None:
         """Somebody gets the memory of a tensor as a storage, which asks no questions."""

@@ -245,6 +245,11 @@ class Level(Observer):
         if below is not None:
             below.array_is_shared(t)
 
+    def without_history(self, t):
+        below = self.below()
+        if below is not None:
+            below.without_history(t)
+
     def asked(self, t, what):
         below = self.below()
         return None if below is None or self.owns(t) else self.beneath(below.asked, t, what)

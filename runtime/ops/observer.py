@@ -47,6 +47,9 @@ class Observer:
         """The memory of a tensor is known to others than tensors: it was made around an array,
         say."""
 
+    def without_history(self, t):
+        """`.data` gave this tensor, which is around the array of another one."""
+
     def handed_out(self, t):
         """Somebody gets the memory of a tensor as a storage: he may ask anything of it, and write
         to it."""
