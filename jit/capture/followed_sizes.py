@@ -223,7 +223,7 @@ class FollowedSizes:
             with modes.no_grad():
                 t = -t if is_negative else t
                 length = Ref(rec.value(as_length(t)))
-                size = size_of(of=length, dim=0, less=0, value=t._array.item())
+                size = size_of(of=length, dim=0, less=LEAST, value=t._array.item())
                 self.counts[n] = -size if is_negative else size
         return self.counts[n]
 

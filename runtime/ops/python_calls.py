@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from .. import devices
+from ..ir.symbolic_size import LEAST
 from .registry import Op
 
 CLOCKS = {
@@ -102,12 +103,13 @@ class SizeOf(Op):
 
 
 class AsLength(Op):
-    """A tensor as long as a number of a tensor is, which says that sizes are made of it."""
+    """A tensor whose length goes by a number of a tensor, which says that sizes are made of it. No
+    length is 0 or 1, which differ from others in more than how large they are."""
     sized_by_data = True
 
     def forward(self, number):
         """Zeros."""
-        return np.zeros(int(number.item()), np.uint8)
+        return np.zeros(int(number.item()) + LEAST, np.uint8)
 
 
 clock, of_numbers = Clock("clock", inner=True), OfNumbers("of_numbers", inner=True)

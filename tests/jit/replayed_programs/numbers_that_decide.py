@@ -5,7 +5,7 @@ import numpy as np
 import whet
 from whet import nn, optim
 
-from .row import Box, row
+from .row import CALLS, Box, row
 
 
 @row("a place that a tensor of one number says: `bank[t]`, `bank[t] = x`, `bank[:t]`")
@@ -15,6 +15,15 @@ def _at_a_tensor():
         bank[t] = x
         return bank[t] + bank[:t].sum(0)
     return f, lambda i: (whet.ones(3) * i, whet.tensor(i))
+
+
+@row("places that several numbers of a tensor say: `p[t[0]] / p[t[1]]`")
+def _at_several():
+    p = whet.arange(1, 40.0)
+    places = np.random.RandomState(0).randint(39, size=(CALLS, 3))
+    places[::2, 0], places[1::3, 1], places[::3, 2] = 0, 1, 1
+    def f(t): return (p[t[0]] / p[t[1]] - p[int(t[2])]).item()
+    return f, lambda i: (whet.tensor(places[i]),)
 
 
 @row("`x[mask]`, `nonzero`, `unique`, whatever number of elements they come to")
