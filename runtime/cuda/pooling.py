@@ -140,7 +140,8 @@ def max_pool_grad(g: DeviceArray, index: DeviceArray, *, x_shape: Sequence[int],
     return run(g, covering, "taken", index=index)[0]
 
 
-def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int]) -> DeviceArray:
+def max_unpool(x: DeviceArray, index: DeviceArray, *, output_size: Sequence[int],
+               **window: object) -> DeviceArray:
     """Each element at its index of the flattened output plane, zeros elsewhere; the last stays."""
     from ..ops.indexed_elements import Named, Written
     from . import scatters

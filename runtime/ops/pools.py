@@ -100,13 +100,41 @@ fold_op = Op(
     lambda g, _y, _c, *, output_size, **at: [unfold_op(g, **at)], samples=lambda make: [
         Sample(make(2, 18, 12), output_size=(5, 6), kernel=(2, 3), dilation=(1, 1), padding=(1, 0),
                stride=(2, 1))], onnx=in_onnx.blocks_summed)
-max_unpool_op = Op("max_unpool", lambda x, i, *, output_size: pooling.max_unpool(x, i, output_size),
-                   lambda g, _y, _x, i, *, output_size: [_gather_plane(g, i), None], inner=True,
+
+
+def pooled_from(shape, *, kernel, stride, padding):
+    """The least sizes from which a pool makes a tensor of this shape."""
+    return tuple([(m - 1) * s + k - 2 * p
+                  for m, k, s, p in zip(shape[2:], kernel, stride, padding, strict=True)])
+
+
+def check_unpooled(shape, size, **window):
+    """Raise ValueError where a pool could not have made a tensor of this shape from one of `size`.
+    The op does so, too: it is made for other sizes where no public function is called."""
+    for d, (least, s, n) in enumerate(zip(pooled_from(shape, **window), window["stride"], size,
+                                          strict=True)):
+        if not least - s < n < least + s:
+            raise ValueError(f"invalid output_size \"{list(size)}\" (dim {d} must be between "
+                             f"{least - s} and {least + s})")
+
+
+def _max_unpool(x, i, *, output_size, **window):
+    check_unpooled(x.shape, output_size, **window)
+    return pooling.max_unpool(x, i, output_size)
+
+
+def _unpooled_outline(x, i, *, output_size, **window):
+    check_unpooled(x.shape, output_size, **window)
+    return Outline((*x.shape[:2], *output_size), x.dtype)
+
+
+max_unpool_op = Op("max_unpool", _max_unpool,
+                   lambda g, _y, _x, i, **at: [_gather_plane(g, i), None], inner=True,
                    onnx=in_onnx.unpooled)
-max_unpool_op.outlined = lambda x, i, *, output_size: Outline(
-    (*x.shape[:2], *output_size), x.dtype)
-max_unpool_op.moves = lambda out, x, i, *, output_size: [(out, 0)]
-max_unpool_op.put_alone = lambda out, x, i, **at: pooling.unpool_onto(out, x, i, **at)
+max_unpool_op.outlined = _unpooled_outline
+max_unpool_op.moves = lambda out, x, i, **at: [(out, 0)]
+max_unpool_op.put_alone = lambda out, x, i, *, output_size, **window: pooling.unpool_onto(
+    out, x, i, output_size)
 fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]
 fold_op.put = lambda out, c, **at: pooling.fold_onto(out, c, **at)
 unfold_op.moves = lambda out, x, **at: window_geometry.unfold_moves(out, x, **at)
@@ -329,21 +357,13 @@ def outside(n):
     return is_outside
 
 
-def _unpooled_size(size, default, stride, n):
-    """The size that was asked for, where the pool could have made what there is of it."""
-    if size is None:
-        return default
+def _unpooled_size(size, n):
+    """The size that was asked for, without batch and channels."""
     size = tuple([whole(s) for s in size])
     if len(size) not in (n, n + 2):
         raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, "
                          f"but it has a length of '{len(size)}'")
-    size = size[-n:]
-    for d in range(n):
-        low, high = default[d] - stride[d], default[d] + stride[d]
-        if not low < size[d] < high:
-            raise ValueError(f"invalid output_size \"{list(size)}\" (dim {d} must be between {low} "
-                             f"and {high})")
-    return size
+    return size[-n:]
 
 
 def max_unpool(x, indices, kernel, stride, padding, output_size, n):
@@ -361,14 +381,18 @@ def max_unpool(x, indices, kernel, stride, padding, output_size, n):
     kernel = tuple_of(kernel, n, name, "kernel_size")
     stride, padding = (tuple_of(kernel if stride is None else stride, n, name,
                                 "stride"), tuple_of(padding, n, name, "padding"))
-    default = tuple((x.shape[2 + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(n))
-    size = _unpooled_size(output_size, default, stride, n)
+    window = {"kernel": kernel, "stride": stride, "padding": padding}
+    if output_size is None:
+        size = pooled_from(x.shape, **window)
+    else:
+        size = _unpooled_size(output_size, n)
+        check_unpooled(x.shape, size, **window)
     planes = int(np.prod(size, dtype=np.int64))
     if i.numel() and ask(outside(planes), i):
         raise RuntimeError(
             f"{name}: found an invalid max index: {int(i.max())} (output volumes are of size "
             f"{'x'.join(map(str, size))})")
-    y = apply(max_unpool_op, (x, i), dict(output_size=size))
+    y = apply(max_unpool_op, (x, i), {"output_size": size, **window})
     return y if batched else y.squeeze(0)
 
 

@@ -223,7 +223,7 @@ def put_back(b, x, places, *, shape, **how):
     return b.reshape(made, shape)
 
 
-def unpooled(b, x, places, *, output_size):
+def unpooled(b, x, places, *, output_size, **window):
     """The op `max_unpool`."""
     return put_back(b, x, places, shape=(*x.shape[:2], *output_size))
 
