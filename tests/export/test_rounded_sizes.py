@@ -73,15 +73,12 @@ class PaddedUNet(UNet):
         return whet.cat([F.pad(up, [x // 2, x - x // 2, y // 2, y - y // 2]), skip], 1)
 
 
-class ResizedUNet(UNet):
-    """The same, where what comes up is resized to what it is put beside."""
+class Resized(nn.Module):
+    """What a pool has made smaller is resized to what it was made of."""
 
-    def __init__(self):
-        super().__init__()
-        self.up = nn.Identity()
-
-    def join(self, up, skip):
-        return whet.cat([F.interpolate(up, size=skip.shape[2:], mode="bilinear"), skip], 1)
+    def forward(self, x):
+        small = F.max_pool2d(x, 2)
+        return F.interpolate(small, size=x.shape[-2:], mode="bilinear") + x
 
 
 class Speech(nn.Module):
@@ -171,8 +168,10 @@ CASES = {
         ((1, 16, 16), (2, 16, 24), (3, 48, 32), (1, 32, 32)), ["[output: f32[batch,1,h,w]]"]),
     "padded unet": (PaddedUNet, of(2, 1, None, None), {2: EDGES[0], 3: EDGES[1]}, IMAGES,
                     ["[output: f32[2,1,h,w]]"]),
-    "resized unet": (ResizedUNet, of(2, 1, None, None), {2: EDGES[0], 3: EDGES[1]}, IMAGES,
-                     ["[output: f32[2,1,h,w]]"]),
+    # more sizes than could be recorded one by one
+    "resized": (Resized, of(2, 1, None, None),
+                {2: Dim("h", min=8, max=40), 3: Dim("w", min=8, max=40)}, IMAGES,
+                ["[output: f32[2,1,h,w]]"]),
     "speech": (Speech, of(None, 3, None), {0: TIME[0], 2: TIME[1]}, SOUNDS,
                ["[output: f32[batch,(time-5)//3+1,2]]"]),
     "spectrum": (Spectrum, of(None, None), {0: TIME[0], 1: Dim("time", min=16, max=90)},
