@@ -108,7 +108,7 @@ def find_op(name: str) -> Any:
         return REGISTRY[name]
     if name.endswith(".each"):
         from whet.ops import write_to_each
-        return write_to_each.find_op(name)
+        return write_to_each.to_each_if_pointwise(find_op(name.removesuffix(".each")))
     if "/" in name and "_grad" not in name:
         from whet.optim import update_ops
         return update_ops.find_op(name)

@@ -81,8 +81,6 @@ def are_simple(tensors: Sequence[Tensor], others: Sequence[Any] = ()) -> bool:
             and not dense_ones_overlap((*arrays, *singles)))
 
 
-def find_op(name: str) -> Op | None:
-    """The op of this name for several tensors, or None."""
-    from ..ir import op as ops
-    of = ops.find_op(name.removesuffix(SUFFIX))
-    return to_each(of) if isinstance(of, PointwiseOp) else None
+def to_each_if_pointwise(op: Op | None) -> WriteToEach | None:
+    """The op for several tensors, if there is one."""
+    return to_each(op) if isinstance(op, PointwiseOp) else None
