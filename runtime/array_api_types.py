@@ -3,7 +3,7 @@ import dataclasses
 
 from . import dtypes
 from .array_api_wrappers import _like
-from .dtypes import BOOL, COMPLEX, FLOAT, INT, bool_, promote_types
+from .dtypes import BOOL, COMPLEX, FLOAT, INT, as_dtype, bool_, promote_types
 from .ops.surface import FUNCTIONS
 from .tensor import Tensor
 
@@ -32,13 +32,14 @@ def isdtype(dtype, kind):
     >>> whet.isdtype(whet.int8, ("bool", "integral"))
     True
     """
+    dtype = as_dtype(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, k) for k in kind)
     if isinstance(kind, str):
         if kind not in _kinds:
             raise ValueError(f"isdtype: a kind is one of {', '.join(_kinds)}, not {kind!r}")
         return _kinds[kind](dtype)
-    return dtype is kind
+    return dtype is as_dtype(kind)
 
 
 def can_cast(from_, to, /):

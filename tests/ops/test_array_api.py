@@ -159,6 +159,8 @@ def test_arrays_are_made():
 def test_types_and_kinds():
     assert xp.isdtype(xp.uint8, "unsigned integer") and xp.isdtype(
         xp.float32, ("bool", "real floating")) and not xp.isdtype(xp.bool, "numeric")
+    # scikit-learn asks for NumPy's types as well
+    assert xp.isdtype(np.float64, "real floating") and xp.isdtype(xp.int8, np.dtype("int8"))
     assert xp.can_cast(xp.int8, xp.int16) and not xp.can_cast(xp.float64, xp.float32)
     assert (xp.result_type(xp.asarray(WHOLE), xp.int32) is xp.int32
             and xp.result_type(xp.float32, 1j) is xp.complex64)
