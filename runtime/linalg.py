@@ -4,7 +4,7 @@ import math
 
 from . import dtypes
 from . import return_types as _types
-from .dtypes import finfo
+from .dtypes import COMPLEX, FLOAT, finfo
 from .dtypes import int64 as _int64
 from .indexing import as_int as _as_int
 from .ops.argument_guards import check_flag as _check_flag
@@ -163,7 +163,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     matrix("pinv", A)
     if hermitian:
         _square("pinv")(A)
-    if A.dtype.kind < 2:
+    if A.dtype.kind < FLOAT:
         raise RuntimeError(
             "linalg.pinv: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.letter}")
@@ -221,7 +221,7 @@ def vecdot(x, y, *, dim=-1):
     tensor([3., 7.])
     """
     _check_tensors("vecdot", x=x, y=y)
-    if x.dtype.kind < 2:
+    if x.dtype.kind < FLOAT:
         raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. "
                            f"Got {x.dtype.letter}")
     _check_one_type("linalg.vecdot", x=x, y=y)
@@ -280,7 +280,7 @@ def matrix_exp(A):
             [0., 1.]])
     """
     _square("matrix_exp")(A)
-    if A.dtype.kind < 2:
+    if A.dtype.kind < FLOAT:
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.letter}")
@@ -403,7 +403,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     else:
         rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
         x = _by_factors(qr(A), b) if driver == "gels" and m >= n else pinv(A, rcond) @ b
-    real = A.dtype.to_real() if A.dtype.kind == 3 else A.dtype
+    real = A.dtype.to_real() if A.dtype.kind == COMPLEX else A.dtype
     left = (((A @ x
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
                   (0,), dtype=real))
@@ -507,7 +507,7 @@ def _any(info):
 def _where_possible(name, A, check_errors, solution):
     """(`solution` of the matrices, the place of each one's first zero pivot): what has no
     solution is infinite."""
-    if A.dtype.kind < 2:
+    if A.dtype.kind < FLOAT:
         return solution(A), None
     _square(name)(A)
     info = lu_factor_ex(A.detach()).info

@@ -8,6 +8,7 @@ import numpy as np
 from . import declared_for_tracing, devices, dtypes, function_protocol
 from .autograd import modes
 from .composite import Composite
+from .dtypes import FLOAT
 from .size import Size as Size
 from .tensor_base import IN_INFERENCE, REQUIRES_GRAD, Cell, count_writes_of, extend, new, wrap
 from .tensor_properties import TensorProperties
@@ -214,7 +215,7 @@ class Tensor(TensorProperties):
     def data(self, other):
         if not isinstance(other, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-        if other.dtype is not self.dtype and self._rg & REQUIRES_GRAD and other.dtype.kind < 2:
+        if other.dtype is not self.dtype and self._rg & REQUIRES_GRAD and other.dtype.kind < FLOAT:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype")
@@ -339,7 +340,7 @@ class Tensor(TensorProperties):
 
     @declared_for_tracing.tells_elements
     def __index__(self):
-        if self._array.size != 1 or self.dtype.kind >= 2:
+        if self._array.size != 1 or self.dtype.kind >= FLOAT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 

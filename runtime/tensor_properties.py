@@ -10,7 +10,7 @@ import numpy as np
 
 from . import declared_for_tracing, devices, indexing
 from .autograd import modes
-from .dtypes import FROM_NUMPY
+from .dtypes import COMPLEX, FROM_NUMPY
 from .ir.memory_spans import address
 from .layouts import channels_last, channels_last_3d, contiguous_format, strided
 from .size import Size, of_lengths
@@ -233,7 +233,7 @@ class TensorProperties:
         >>> whet.tensor([1j]).is_complex()
         True
         """
-        return self.dtype.kind == 3
+        return self.dtype.kind == COMPLEX
 
     @declared_for_tracing.goes_by_no_size
     def is_signed(self):

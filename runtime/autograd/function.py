@@ -2,6 +2,7 @@
 import weakref
 
 from ..composite import Composite
+from ..dtypes import COMPLEX, FLOAT
 from ..tensor_base import OF_FUNCTION, REQUIRES_GRAD, Base
 from . import inplace, modes
 from .inplace import edge_of
@@ -23,7 +24,7 @@ class _FunctionOp:
         if ctx._materialize:
             from ..ops.creation import zeros
             gs = [
-                zeros(shape, dtype=d) if x is None and d is not None and d.kind >= 2 else x
+                zeros(shape, dtype=d) if x is None and d is not None and d.kind >= FLOAT else x
                 for x, (shape, d) in zip(gs, node.metadata)]
         r = backward_of(cls)(ctx, *gs)
         r = r if isinstance(r, tuple) else (r,)
@@ -53,7 +54,8 @@ class _FunctionOp:
                         f"{i} - got {list(x.shape)} but expected shape compatible with "
                         f"{list(shape)}") from None
             if x.dtype is not dtype:
-                x = x.real.to(dtype) if x.dtype.kind == 3 and dtype.kind != 3 else x.to(dtype)
+                is_reduced = x.dtype.kind == COMPLEX and dtype.kind != COMPLEX
+                x = (x.real if is_reduced else x).to(dtype)
             out.append(x)
         return out
 
@@ -286,7 +288,7 @@ def _output(t, i, node, ctx, inputs, n):
         if any(kept is d for d in ctx._nondiff):
             return t
         shared = OF_FUNCTION
-    if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < 2:
+    if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < FLOAT:
         return t
     if t._base is not None or t._node is not None:
         if t._base is not None and any(

@@ -8,7 +8,7 @@ import traceback
 from typing import Any, NamedTuple
 
 from .. import tensor_base
-from ..dtypes import FROM_NUMPY, from_numpy
+from ..dtypes import FLOAT, FROM_NUMPY, from_numpy
 from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD
 from . import modes
 from .hooks import Hooks, check_count
@@ -399,7 +399,7 @@ def keep_outputs(node, outs):
         a = t._array
         dtype = FROM_NUMPY[a.dtype]
         outline.append((a.shape, dtype))
-        if dtype.kind >= 2 and i not in without:
+        if dtype.kind >= FLOAT and i not in without:
             t._node = OutputOf(node, i)
             t._rg |= REQUIRES_GRAD
     node.metadata = tuple(outline)

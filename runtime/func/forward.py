@@ -1,6 +1,7 @@
 """Forward mode: `jvp` and `linearize`."""
 from ..autograd.forward_ad import ForwardLevel
 from ..autograd.linearize import LinearLevel
+from ..dtypes import FLOAT
 from .reverse import check_only_tensors, checked_output
 from .trees import like, mapped, other_leaves, tensors
 
@@ -31,7 +32,7 @@ def _checked(primals, tangents, name="jvp"):
 
 def _differentiable(xs, name):
     for x in xs:
-        if x.dtype.kind < 2:
+        if x.dtype.kind < FLOAT:
             raise RuntimeError(
                 f"{name}: only Tensors of floating point and complex dtype can be differentiated, "
                 f"got {x.dtype}")

@@ -4,6 +4,7 @@ from functools import wraps
 from ..autograd import engine
 from ..autograd.levels import variable
 from ..autograd.modes import enable_grad
+from ..dtypes import FLOAT
 from ..tensor import Tensor
 from .trees import like, mapped, other_leaves, tensors
 
@@ -11,7 +12,7 @@ from .trees import like, mapped, other_leaves, tensors
 def _fresh(t):
     """A tensor to be differentiated by, in the innermost level: over the same memory, and a
     function of `t` where that has a history there."""
-    if t.dtype.kind < 2:
+    if t.dtype.kind < FLOAT:
         raise RuntimeError(
             "grad: only Tensors of floating point and complex dtype can be differentiated, got "
             f"{t.dtype}")

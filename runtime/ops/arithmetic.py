@@ -192,13 +192,13 @@ def _pow(input, exponent):
     if not is_tensor(exponent):
         if not is_tensor(input):
             raise TypeError("pow(): at least one of 'input' and 'exponent' must be Tensor")
-        if (exponent == 2 and type(exponent) is int and input.dtype.kind >= 1
+        if (exponent == 2 and type(exponent) is int and input.dtype.kind >= INT
                 or exponent == 2 and input.dtype.kind >= FLOAT):
             return _square, (input,)
-        if exponent == 1 and type(exponent) is int and input.dtype.kind >= 1:
+        if exponent == 1 and type(exponent) is int and input.dtype.kind >= INT:
             return _positive, (input,)
         if exponent == 0 and (input.dtype.kind == FLOAT or type(exponent) is int
-                              and 1 <= input.dtype.kind <= FLOAT):
+                              and INT <= input.dtype.kind <= FLOAT):
             return p.zeroth_power, (input,)
         if exponent == 0.5 and input.dtype.kind >= FLOAT:
             return _sqrt, (input,)
@@ -214,7 +214,7 @@ def _pow(input, exponent):
 
 def _float_power(input, exponent):
     """input to the power of exponent, in double precision."""
-    wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == 3 else dtypes.float64
+    wide = dtypes.complex128 if max(_kind(input), _kind(exponent)) == COMPLEX else dtypes.float64
     # Both: a tensor of no dimension has no say in the type beside others.
     return p.pow_op, tuple([x.to(wide) if is_tensor(x) else x for x in (input, exponent)])
 
@@ -228,6 +228,9 @@ def _check_bounds(name, input, *bounds):
     limits = dtypes.iinfo(input.dtype)
     least = limits.min if input.dtype.is_signed else -limits.max
     for bound in bounds:
+        # What varies in a trace, as a size does, is an int64, and would notice a question.
+        if input.dtype is dtypes.int64 and type(bound) is not int:
+            continue
         if not least <= bound <= limits.max:
             raise RuntimeError(f"{name}: value cannot be converted to type {input.dtype} without "
                                f"overflow: {bound}")
@@ -237,7 +240,7 @@ def _clamp(input, min, max):
     """input limited to [min, max]."""
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    if is_tensor(input) and input.dtype.kind == 3:
+    if is_tensor(input) and input.dtype.kind == COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
     if max is None:
         return _clamp_min(input, min)
@@ -272,7 +275,7 @@ def _nan_to_num(input, nan, posinf, neginf):
     limit = finfo(input.dtype)
     numbers = (0.0 if nan is None else nan, limit.max if posinf is None else posinf,
                limit.min if neginf is None else neginf)
-    if input.dtype.kind == 3:                       # each part for itself
+    if input.dtype.kind == COMPLEX:                       # each part for itself
         parts = [apply(p.nan_to_num_op, (x, *numbers), {}) for x in (input.real, input.imag)]
         return _positive, (FUNCTIONS["complex"](*parts),)
     return p.nan_to_num_op, (input, *numbers)
@@ -534,7 +537,7 @@ def mvlgamma(input, p):
     tensor([0.4516, 1.5502])
     """
     check_tensors("mvlgamma", input=input)
-    if input.dtype.kind == 0:
+    if input.dtype.kind == BOOL:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
     if input.dtype.kind < FLOAT:
         input = input.to(dtypes.get_default_dtype())

@@ -6,6 +6,7 @@ import math
 from .. import devices
 from ..autograd import modes
 from ..cpu import conv as kernels
+from ..dtypes import COMPLEX
 from ..indexing import as_int, tuple_of, whole
 from . import docstrings
 from . import window_outlines as outlines
@@ -23,7 +24,7 @@ from .surface import function
 
 def _c(x):
     """The conjugate, which the other factor's gradient is multiplied by."""
-    return x.conj() if x.dtype.kind == 3 else x
+    return x.conj() if x.dtype.kind == COMPLEX else x
 
 
 def _conv_vjp(g, _y, x, w, bias=None, *, stride, padding, dilation, groups, needs):

@@ -1,5 +1,5 @@
 """Covariances and correlations of variables that were observed together."""
-from ..dtypes import COMPLEX, FLOAT, INT
+from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..indexing import as_int
 from .number_questions import has_negative
 from .registry import ask, check_tensors, sizes_of
@@ -39,7 +39,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         raise RuntimeError(
             "cov(): expected input to have two or fewer dimensions but got an input with "
             f"{input.ndim} dimensions")
-    if input.dtype.kind == 0:
+    if input.dtype.kind == BOOL:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     correction = as_int(correction, "cov", "correction")
     x = input if input.ndim == 2 else input.reshape(1, -1)

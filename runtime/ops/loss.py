@@ -6,7 +6,7 @@ import numpy as np
 from .. import devices
 from ..autograd import modes
 from ..autograd.modes import no_grad
-from ..dtypes import BOOL, FLOAT, can_cast, int64
+from ..dtypes import BOOL, FLOAT, INT, can_cast, int64
 from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from .argument_guards import guard
@@ -238,7 +238,7 @@ def _checked_class_axis(input, target, weight):
         raise RuntimeError(
             f"nll_loss: expected target of shape {expect} for input {tuple(input.shape)}, got "
             f"{tuple(target.shape)}")
-    if target.dtype.kind != 1:
+    if target.dtype.kind != INT:
         raise RuntimeError(f"nll_loss: expected target of an integer type, got {target.dtype}")
     classes = input.shape[axis]
     if weight is not None and tuple(weight.shape) != (classes,):
@@ -352,7 +352,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         raise RuntimeError("cross_entropy: input should have at least one dimension")
     axis = _class_axis(input)
     logp = log_softmax(input, axis)
-    if target.dtype.kind == 2:                                                   # probabilities
+    if target.dtype.kind == FLOAT:                                                   # probabilities
         return _of_probabilities(logp, target, weight, ignore_index, reduction, label_smoothing)
     if target.shape == input.shape and target.ndim:
         raise RuntimeError("Expected floating point type for target with class probabilities, got "

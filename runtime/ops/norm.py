@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from ..autograd import modes
-from ..dtypes import COMPLEX, float32
+from ..dtypes import COMPLEX, FLOAT, float32
 from ..ir import row_programs
 from ..ir import scalar as s
 from . import dims
@@ -172,7 +172,7 @@ inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + ep
 # ---- the functions -------------------------------------------------------------------------------
 def _float_input(name, x):
     checked_input(name, x)
-    if x.dtype.kind != 2:
+    if x.dtype.kind != FLOAT:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 
 

@@ -98,8 +98,8 @@ def random_(self, low=None, high=None, *, generator=None, **named):
         low, high = 0, low
     if high is None:
         low, d = 0, self.dtype
-        high = 2 if d.kind == 0 else dtypes.iinfo(d).max + (
-            1 if d.itemsize < 8 else 0) if d.kind == 1 else 1 << min({
+        high = 2 if d.kind == BOOL else dtypes.iinfo(d).max + (
+            1 if d.itemsize < 8 else 0) if d.kind == INT else 1 << min({
                 "f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
     return self.copy_(
         draw_integers(low, high, self.shape, generator,

@@ -2,6 +2,7 @@
 
 from .. import return_types
 from ..autograd.modes import is_grad_enabled
+from ..dtypes import FLOAT
 from .host_family import matrix
 from .lapack import _geqrf
 from .registry import check_one_type
@@ -54,7 +55,7 @@ def geqrf(input):
     matrix("geqrf", input)
     if input.requires_grad and is_grad_enabled():
         raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
-    if input.dtype.kind < 2:
+    if input.dtype.kind < FLOAT:
         raise RuntimeError(
             f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}"
         )

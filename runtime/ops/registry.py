@@ -484,7 +484,8 @@ def record(op, inputs, attrs, outs, edges=None):
     if edges is None:
         edges = tuple([edge_of(x) if hasattr(x, "_array") else None for x in inputs])
     if type(outs) is tuple:
-        live = [i for i, t in enumerate(outs) if i not in op.nondiff_outputs and t.dtype.kind >= 2]
+        live = [i for i, t in enumerate(outs)
+                if i not in op.nondiff_outputs and t.dtype.kind >= FLOAT]
         if not live:
             return None
         node = Node(op, edges, attrs, len(outs))
@@ -494,7 +495,7 @@ def record(op, inputs, attrs, outs, edges=None):
             outs[i]._node = OutputOf(node, i)
             outs[i]._rg |= REQUIRES_GRAD
         return node
-    if FROM_NUMPY[outs._array.dtype].kind < 2:
+    if FROM_NUMPY[outs._array.dtype].kind < FLOAT:
         return None
     node = Node(op, edges, attrs)
     node.save(inputs, outs, op)

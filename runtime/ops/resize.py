@@ -9,7 +9,7 @@ import numpy as np
 from .. import indexing
 from ..autograd import modes
 from ..cpu import axis_taps
-from ..dtypes import FROM_NUMPY, float32, float64, int64, uint8
+from ..dtypes import FLOAT, FROM_NUMPY, float32, float64, int64, uint8
 from ..indexing import as_int, whole
 from .argument_guards import check_flag
 from .creation import literal
@@ -281,7 +281,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if mode == "area":
         return adaptive_avg_pool(input, size, n)
     kind, interpolates = MODES[mode].filter, MODES[mode].interpolates
-    if input.dtype.kind < 2 and interpolates:
+    if input.dtype.kind < FLOAT and interpolates:
         if input.dtype is not uint8 or n != 2:
             raise NotImplementedError(
                 f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import devices, dtypes, return_types
 from ..cpu import scan as scans
-from ..dtypes import COMPLEX, FLOAT
+from ..dtypes import BOOL, COMPLEX, FLOAT
 from . import dims
 from .argument_errors import checked_input
 from .batching import shifted
@@ -206,7 +206,7 @@ _inplace_scan("cumprod_", cumprod)
 
 
 def _no_bool(name, *operands):
-    if any(t is not None and t.dtype.kind == 0 for t in operands):
+    if any(t is not None and t.dtype.kind == BOOL for t in operands):
         raise RuntimeError(
             f"{name}: received a bool input for `x` or `y`, but bool is not supported")
 

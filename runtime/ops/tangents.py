@@ -7,6 +7,7 @@ of the gradient it is given, so the gradient of it is the forward product.
 from ..autograd import engine, modes
 from ..autograd.levels import variable
 from ..autograd.node import Node
+from ..dtypes import FLOAT
 from .registry import apply, is_tensor
 
 
@@ -78,7 +79,8 @@ def transposed(op, inputs, tangents, outs, attrs):
     """Of any op with a backward."""
     many = isinstance(outs, tuple)
     results = outs if many else (outs,)
-    live = [i for i, y in enumerate(results) if i not in op.nondiff_outputs and y.dtype.kind >= 2]
+    live = [i for i, y in enumerate(results)
+            if i not in op.nondiff_outputs and y.dtype.kind >= FLOAT]
     recorded = bool(modes.state.flags & modes.GRAD) and any([
         is_tensor(x) and x.requires_grad for x in (*inputs, *tangents)])
     with modes.enable_grad():

@@ -6,6 +6,7 @@ import whet
 import whet.nn.functional as F
 from whet import func, jit, nn
 from whet.autograd import modes
+from whet.dtypes import FLOAT
 from whet.func.trees import tensors
 from whet.ops.observer import Observer
 from whet.testing import assert_close
@@ -36,7 +37,7 @@ def with_gradients(run, parameters):
     """Results, and the gradients of the parameters by all of them."""
     whet.manual_seed(1)
     outs = run()
-    wanted = [(t * t).sum() for t in tensors(outs) if t.requires_grad and t.dtype.kind >= 2]
+    wanted = [(t * t).sum() for t in tensors(outs) if t.requires_grad and t.dtype.kind >= FLOAT]
     return outs, whet.autograd.grad(
         sum(wanted), parameters, allow_unused=True) if wanted and parameters else None
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet import func
+from whet.dtypes import FLOAT
 from whet.ops import batching
 from whet.ops.registry import REGISTRY
 
@@ -219,7 +220,7 @@ def test_gradients_in_a_batch_and_of_a_batch_are_the_loops(name):
             out = [
                 o
                 for i, o in enumerate(out if isinstance(out, tuple) else (out,))
-                if i not in op.nondiff_outputs and o.dtype.kind >= 2
+                if i not in op.nondiff_outputs and o.dtype.kind >= FLOAT
             ]
             return sum((o * o.conj()).real.sum() if o.is_complex() else (o * o).sum() for o in out)
         dims = tuple(0 if whet.is_tensor(a) else None for a in sample.args)

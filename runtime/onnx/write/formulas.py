@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from whet.ir.expressions import typeof
 
-from ...dtypes import SHORT
+from ...dtypes import FLOAT, SHORT
 from ..library import onnx_library
 from .builder import GraphBuilder
 from .complex_values import expression_of_pairs, is_complex, joined, split
@@ -98,7 +98,7 @@ class FormulaBuilder(GraphBuilder):
 
     def floor_divide(self, x: Value, y: Value) -> Value:
         """x / y, of whole numbers rounded down."""
-        return primitive(self, "floordiv" if SHORT[x.dtype].kind < 2 else "div", x, y)
+        return primitive(self, "floordiv" if SHORT[x.dtype].kind < FLOAT else "div", x, y)
 
     def reduce(self, operator: str, x: Value, dim: Sequence[int], keepdim: bool = True) -> Value:
         """A reduction."""

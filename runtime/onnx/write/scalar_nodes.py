@@ -16,7 +16,7 @@ from whet.ir import expressions as e
 from whet.ir import primitives
 from whet.ir.expressions import COMPARE, Expr
 
-from ...dtypes import SHORT
+from ...dtypes import FLOAT, SHORT
 from . import special_functions as special
 from .builder import GraphBuilder
 from .values import Value
@@ -118,7 +118,7 @@ def _decomposed(b: GraphBuilder, op: str, xs: Sequence[Value]) -> Value:
 
 
 def _is_whole(x: Value) -> bool:
-    return SHORT[x.dtype].kind < 2
+    return SHORT[x.dtype].kind < FLOAT
 
 
 def _same(operator: str) -> Rule:
