@@ -1,7 +1,7 @@
 """Special functions (`whet.special`)."""
 from math import inf as _inf
 
-from .dtypes import FLOAT
+from .dtypes import FLOAT as _FLOAT
 from .ops.argument_guards import guarded as _guarded
 from .ops.docstrings import with_example as _with_example
 from .ops.out_arguments import with_out as _with_out
@@ -62,11 +62,11 @@ def _polynomial(name, first, step):
 
     def of_each(input, n):
         """Every element has a degree of its own: all up to the highest are made."""
-        if _is_tensor(input) and input.dtype.kind > FLOAT or n.dtype.kind > FLOAT:
+        if _is_tensor(input) and input.dtype.kind > _FLOAT or n.dtype.kind > _FLOAT:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for complex numbers")
         dtype = _F["result_type"](input, n)
         dtype = dtype if dtype.is_floating_point else _default()
-        n = n.detach().trunc() if n.dtype.kind == FLOAT else n
+        n = n.detach().trunc() if n.dtype.kind == _FLOAT else n
         x, n = _F["broadcast_tensors"](_F["as_tensor"](input, dtype=dtype), n)
         most = _ask(_highest, n)
         if most > 10_000:
