@@ -22,6 +22,7 @@ from whet.ir.groups import Part
 from whet.ir.memory_spans import in_turns
 from whet.ir.outline import table
 from whet.ir.symbolic_size import chosen
+from whet.passes.batch_kernels import MOST as MOST_OPERANDS
 from whet.passes.fuse_moves import MOST
 from whet.passes.lower_llvm.elements import many_tensors
 from whet.passes.lower_llvm.elements.pointwise import nanoseconds
@@ -159,7 +160,22 @@ def written_to_each(b: ProgramBuilder, op: WriteToEach, node: Write) -> Entries 
 def over_many(b: ProgramBuilder, work: kernels.Pointwise, sizes: Sequence[Any],
               operands: Sequence[Argument | None]) -> Entries | None:
     """One kernel over tensors of these sizes. `operands`: those of the kernel, inputs and results,
-    each for all tensors."""
+    each for all tensors. A launch has room for so many: there are several for more tensors."""
+    count = len(sizes)
+    rows = [operands[i:i + count] for i in range(0, len(operands), count)]
+    some = max(1, MOST_OPERANDS // len(rows))
+    entries: Entries = []
+    for i in range(0, count, some):
+        got = _one_launch(b, work, sizes[i:i + some], [x for row in rows for x in row[i:i + some]])
+        if got is None:
+            return None
+        entries += got
+    return entries
+
+
+def _one_launch(b: ProgramBuilder, work: kernels.Pointwise, sizes: Sequence[Any],
+                operands: Sequence[Argument | None]) -> Entries | None:
+    """The launch of a kernel over a few tensors."""
     blocks = [-(-n // many_tensors.BLOCK) for n in sizes]
     starts = itertools.accumulate(blocks[:-1], initial=0)
     numbers = table([n for pair in zip(starts, sizes, strict=True) for n in pair])

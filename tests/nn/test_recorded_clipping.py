@@ -95,6 +95,27 @@ def test_norms_whose_squares_vanish_or_overflow(value):
         assert bits(traced(tensors)) == bits(want)
 
 
+@pytest.mark.parametrize("value", [1e-4, 3e-3, 1.0, 200.0])
+def test_norms_of_halves_are_those_of_wider_numbers(value):
+    tensors = [whet.full((n,), value, dtype=whet.float16) for n in (3, 700)]
+    want = whet.stack([t.norm() for t in tensors]).norm()
+    assert bits(whet.nn.utils.get_total_norm(tensors)) == bits(want)
+
+
+def test_more_gradients_than_a_launch_has_room_for():
+    params = [whet.zeros(3).requires_grad_() for _ in range(900)]
+
+    def clip(x):
+        for p in params:
+            p.grad = x * 2
+        return whet.nn.utils.clip_grad_norm_(params, 1.0), params[-1].grad
+    traced = jit.trace(clip)
+    for k in range(5):
+        x = whet.tensor([1.0, k, 2.0])
+        for a, b in zip(traced(x), clip(x), strict=True):
+            assert bits(a) == bits(b)
+
+
 def test_each_example_of_a_batch_has_a_norm_of_its_own():
     def scaled(x, y):
         total = whet.nn.utils.get_total_norm([x, y])

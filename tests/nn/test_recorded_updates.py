@@ -85,6 +85,25 @@ def test_a_rate_that_varies_is_an_operand():
     assert traced.explain(data=True)["calls"]["replayed"] >= 7
 
 
+@pytest.mark.parametrize("name", ["Adam", "NAdam", "SGD"])
+def test_more_parameters_than_a_launch_has_room_for(name):
+    def made():
+        params = [whet.zeros(3).requires_grad_() for _ in range(400)]
+        opt = getattr(optim, name)(params, lr=0.1)
+
+        def step(g):
+            for p in params:
+                p.grad = g * 2
+            opt.step()
+        return step, params
+    (eager, params), (step, others) = made(), made()
+    traced = jit.trace(step)
+    for k in range(4):
+        for f in (eager, traced):
+            f(whet.tensor([1.0, k, -2.0]))
+        assert [*map(bits, params)] == [*map(bits, others)]
+
+
 def test_it_is_found_by_its_name():
     w, v = whet.randn(4, 3).requires_grad_(), whet.randn(3).requires_grad_()
     optimizer = optim.Adam([w, v], amsgrad=True, weight_decay=0.1)
