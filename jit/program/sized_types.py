@@ -65,6 +65,15 @@ class SizedTypes:
         # of each recorded node: its operands, and its attributes
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         self.inferred: list[Inferred] = []
+        # What programs planned before asked is theirs to ask again.
+        with sizes.facts.noting() as self.asked:
+            self.find(input_outlines)
+            MergedNodes(self, found)
+        sizes.facts.hold(self.asked)
+
+    def find(self, input_outlines: Mapping[int, Outline] | None) -> None:
+        """Infer all types, and check them against those of both runs."""
+        like, other = self.like, self.other
         for n in like.outside:
             self.keep(n, self.input_type(like.arrays[n], other.arrays[n])
                       if input_outlines is None else input_outlines[n])
@@ -73,8 +82,6 @@ class SizedTypes:
         self.added()
         self.compare()
         self.sizes.equal_again()
-        MergedNodes(self, found)
-        self.asked = list(sizes.facts.asked)     # whatever the ops asked that were run
 
     def hold(self) -> bool:
         """Are the types right for the symbols' current values too? Asks again all that decided."""

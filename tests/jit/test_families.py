@@ -153,6 +153,18 @@ def is_planned_alike(family, n):
     return True
 
 
+def test_what_kernels_of_the_forward_ask_does_not_bind_the_backward():
+    """Their questions are no conditions of types: one plan is planned again for all sizes."""
+    w = whet.randn(16, 48, requires_grad=True)
+    f = jit.trace(lambda x: (x @ w).tanh() @ w.t())
+    with tiered_compilation.form("full"):
+        for n in (20, 21):
+            f(whet.randn(n, 16)).sum().backward()
+        family = a_family(f)
+        assert len(family.plans[0].programs) > 1
+        assert [n for n in EDGES if n > 1 and not is_planned_alike(family, n)] == []
+
+
 def test_kernels_that_a_plan_lacks_are_compiled_with_later_calls(form, monkeypatch):
     # its kernels are in no cache
     monkeypatch.setattr(native, "at_hand", lambda key: key in native._found)
