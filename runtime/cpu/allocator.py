@@ -38,10 +38,19 @@ def exports():
     entry = lambda i: C.c_void_p.from_address(table + 8 * i).value
     return {
         "whet_heap": mapped_code.reserve(HEAP_BYTES),
+        "whet_trim": C.cast(trim_of_library(), C.c_void_p).value,
         "whet_dtype": id(np.dtype),
         "whet_NewFromDescr": entry(94),
         "whet_SetBaseObject": entry(282),
         "whet_DescrConverter": entry(174)}
+
+
+@functools.lru_cache(None)
+def trim_of_library():
+    """The function that makes the C library return its unused memory to the system. Only that of
+    glibc holds much; in others it is one that does nothing with a null pointer."""
+    library = C.CDLL(None)
+    return getattr(library, "malloc_trim", library.free)
 
 
 def heap_word(offset):
@@ -60,7 +69,7 @@ def begin(found, make_type, function):
                 else machine(*_made_plain(shape, dtype, strides)))
 
     Block = block = make_type("whet.memory.Block",
-                              object.__basicsize__ + 16, [(52, found["block_dealloc"])],
+                              object.__basicsize__ + 24, [(52, found["block_dealloc"])],
                               flags=1 << 18 | 1 << 7)
     for offset, thing in ((BLOCK_TYPE, block), (SLOW, other_arguments)):
         C.pythonapi.Py_IncRef(C.py_object(thing))            # the code holds them for ever

@@ -1,11 +1,10 @@
-"""The machine code of the allocator of large memory."""
+"""The machine code that makes arrays in large memory, which it takes from the heap (see
+`heap_code.py`)."""
 import re
-import sys
 
 from whet.passes.lower_llvm.calls.python_layouts import DTYPE_FLAGS, DTYPE_SIZE, HEAD
 
-from . import allocator_layout, guarded_memory
-from .allocator_layout import HUGE_PAGE
+from . import allocator_layout, heap_code
 
 _SOURCE = """
 @whet_heap = external global i8
@@ -21,141 +20,22 @@ declare void @PyObject_Free(ptr)
 declare ptr @PyObject_Init(ptr, ptr)
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare ptr @PyErr_NoMemory()
-declare ptr @aligned_alloc(i64, i64)
-declare void @free(ptr)
 declare ptr @whet_NewFromDescr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
 declare i32 @whet_SetBaseObject(ptr, ptr)
 declare i32 @whet_DescrConverter(ptr, ptr)
 @PyType_Type = external global i8
-declare i64 @llvm.ctlz.i64(i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
 declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
 declare {i64, i1} @llvm.uadd.with.overflow.i64(i64, i64)
 @no_memory = internal constant [37 x i8] c"empty: cannot allocate %zd bytes\\00\\00\\00\\00\\00"
 
-SYSTEM
+HEAP
 
-; A block of at least %size bytes, from its list or new; null if there is none to be had.
-define ptr @heap_take(i64 %size) nounwind {
-entry:
-  %absurd = icmp ugt i64 %size, LARGEST
-  br i1 %absurd, label %none, label %look
-none:
-  ret ptr null
-look:
-  %c = call {ptr, i64} @size_class(i64 %size)
-  %list = extractvalue {ptr, i64} %c, 0
-  %rounded = extractvalue {ptr, i64} %c, 1
-  %cachedp = getelementptr i8, ptr @whet_heap, i64 CACHED
-  %freshp = getelementptr i8, ptr @whet_heap, i64 FRESH
-  %reusedp = getelementptr i8, ptr @whet_heap, i64 REUSED
-  %livep = getelementptr i8, ptr @whet_heap, i64 LIVE
-  %peakp = getelementptr i8, ptr @whet_heap, i64 PEAK
-  %head = load ptr, ptr %list
-  %empty = icmp eq ptr %head, null
-  br i1 %empty, label %new, label %reuse
-reuse:
-  %rest = load ptr, ptr %head
-  store ptr %rest, ptr %list
-  %cached = load i64, ptr %cachedp
-  %less = sub i64 %cached, %rounded
-  store i64 %less, ptr %cachedp
-  %reused = load i64, ptr %reusedp
-  %reused1 = add i64 %reused, 1
-  store i64 %reused1, ptr %reusedp
-  br label %have
-new:
-  %first = call ptr @obtain(i64 %rounded)
-  %refused = icmp eq ptr %first, null
-  br i1 %refused, label %shrink, label %got
-; the system may have room once what lies here unused has gone back
-shrink:
-  call void @heap_empty()
-  %second = call ptr @obtain(i64 %rounded)
-  %hopeless = icmp eq ptr %second, null
-  br i1 %hopeless, label %none, label %got
-got:
-  %made = phi ptr [%first, %new], [%second, %shrink]
-  %fresh = load i64, ptr %freshp
-  %fresh1 = add i64 %fresh, 1
-  store i64 %fresh1, ptr %freshp
-  br label %have
-have:
-  %block = phi ptr [%head, %reuse], [%made, %got]
-  %live = load i64, ptr %livep
-  %live1 = add i64 %live, %rounded
-  store i64 %live1, ptr %livep
-  %peak = load i64, ptr %peakp
-  %peak1 = call i64 @llvm.umax.i64(i64 %peak, i64 %live1)
-  store i64 %peak1, ptr %peakp
-  ret ptr %block
-}
-
-; Take a block back.
-define void @heap_give(ptr %block, i64 %size) nounwind {
-  %c = call {ptr, i64} @size_class(i64 %size)
-  %list = extractvalue {ptr, i64} %c, 0
-  %rounded = extractvalue {ptr, i64} %c, 1
-  %livep = getelementptr i8, ptr @whet_heap, i64 LIVE
-  %live = load i64, ptr %livep
-  %live1 = sub i64 %live, %rounded
-  store i64 %live1, ptr %livep
-  %cachedp = getelementptr i8, ptr @whet_heap, i64 CACHED
-  %cached = load i64, ptr %cachedp
-  %more = add i64 %cached, %rounded
-  %limitp = getelementptr i8, ptr @whet_heap, i64 LIMIT
-  %limit = load i64, ptr %limitp
-  %over = icmp ugt i64 %more, %limit
-  br i1 %over, label %return, label %keep
-return:
-  call void @release(ptr %block, i64 %rounded)
-  ret void
-keep:
-  store i64 %more, ptr %cachedp
-  %head = load ptr, ptr %list
-  store ptr %head, ptr %block
-  store ptr %block, ptr %list
-  ret void
-}
-
-; Return all unused blocks to the system.
-define void @heap_empty() nounwind {
-entry:
-  %cachedp = getelementptr i8, ptr @whet_heap, i64 CACHED
-  store i64 0, ptr %cachedp
-  br label %lists
-lists:
-  %i = phi i64 [0, %entry], [%i1, %next]
-  %list = getelementptr ptr, ptr @whet_heap, i64 %i
-  ; 1xxx shifted: the size that size_class rounds up to
-  %eighth = and i64 %i, 7
-  %top = add i64 %eighth, 9
-  %power = lshr i64 %i, 3
-  %shift = add i64 %power, 12
-  %size = shl i64 %top, %shift
-  %head = load ptr, ptr %list
-  store ptr null, ptr %list
-  br label %blocks
-blocks:
-  %b = phi ptr [%head, %lists], [%rest, %some]
-  %end = icmp eq ptr %b, null
-  br i1 %end, label %next, label %some
-some:
-  %rest = load ptr, ptr %b
-  call void @release(ptr %b, i64 %size)
-  br label %blocks
-next:
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, LISTS
-  br i1 %more, label %lists, label %done
-done:
-  ret void
-}
-
-; A Block object of at least %size bytes; its fields: the address, the size that was asked for. Null
-; with an error set.
+; A Block object of at least %size bytes; its fields: the address, the size that was asked for, and
+; the one that it has. Null with an error set.
 define ptr @block_new(i64 %size) nounwind {
-  %p = call ptr @heap_take(i64 %size)
+  %box = alloca i64
+  %p = call ptr @heap_take(i64 %size, ptr %box)
   %no = icmp eq ptr %p, null
   br i1 %no, label %fail, label %wrap
 wrap:
@@ -163,7 +43,8 @@ wrap:
   %no2 = icmp eq ptr %o, null
   br i1 %no2, label %undo, label %made
 undo:
-  call void @heap_give(ptr %p, i64 %size)
+  %has = load i64, ptr %box
+  call void @heap_give(ptr %p, i64 %size, i64 %has)
   br label %fail
 fail:
   %e = load ptr, ptr @PyExc_MemoryError
@@ -175,8 +56,11 @@ made:
   %o1 = call ptr @PyObject_Init(ptr %o, ptr %type)
   %datap = getelementptr i8, ptr %o, i64 HEAD
   %sizep = getelementptr i8, ptr %o, i64 SIZE_AT
+  %hasp = getelementptr i8, ptr %o, i64 HAS_AT
+  %granted = load i64, ptr %box
   store ptr %p, ptr %datap
   store i64 %size, ptr %sizep
+  store i64 %granted, ptr %hasp
   ret ptr %o
 }
 
@@ -185,9 +69,11 @@ define void @block_dealloc(ptr %o) nounwind {
   %type = load ptr, ptr %typep
   %datap = getelementptr i8, ptr %o, i64 HEAD
   %sizep = getelementptr i8, ptr %o, i64 SIZE_AT
+  %hasp = getelementptr i8, ptr %o, i64 HAS_AT
   %p = load ptr, ptr %datap
   %n = load i64, ptr %sizep
-  call void @heap_give(ptr %p, i64 %n)
+  %has = load i64, ptr %hasp
+  call void @heap_give(ptr %p, i64 %n, i64 %has)
   call void @PyObject_Free(ptr %o)
   call void @Py_DecRef(ptr %type)
   ret void
@@ -438,99 +324,12 @@ slow:
 }
 """
 
-_CLASSES = """
-; The list for a size, and the size of its blocks: size - 1 as 1xxx..., x counting the eighths of a
-; power of two.
-define internal {ptr, i64} @size_class(i64 %size) nounwind {
-  %n = call i64 @llvm.umax.i64(i64 %size, i64 SMALLEST)
-  %s = sub i64 %n, 1
-  %zeros = call i64 @llvm.ctlz.i64(i64 %s, i1 true)
-  %shift = sub i64 60, %zeros
-  %top = lshr i64 %s, %shift
-  %next = add i64 %top, 1
-  %rounded = shl i64 %next, %shift
-  %power = sub i64 %shift, 12
-  %p8 = shl i64 %power, 3
-  %eighth = and i64 %top, 7
-  %index = add i64 %p8, %eighth
-  %list = getelementptr ptr, ptr @whet_heap, i64 %index
-  %r0 = insertvalue {ptr, i64} poison, ptr %list, 0
-  %r1 = insertvalue {ptr, i64} %r0, i64 %rounded, 1
-  ret {ptr, i64} %r1
-}
-"""
-
-_MAPPED = """
-declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
-declare i32 @munmap(ptr, i64)
-declare i32 @madvise(ptr, i64, i32)
-
-; Memory from the system. What is mapped starts at a huge page: one too many is mapped, and the ends
-; are given back.
-define internal ptr @obtain(i64 %size) nounwind noinline {
-  %large = icmp uge i64 %size, MAPPED
-  br i1 %large, label %map, label %heap
-heap:
-  %p = call ptr @aligned_alloc(i64 64, i64 %size)
-  ret ptr %p
-map:
-  %whole = add i64 %size, HUGE_PAGE
-  %m = call ptr @mmap(ptr null, i64 %whole, i32 3, i32 34, i32 -1, i64 0)
-  %a = ptrtoint ptr %m to i64
-  %failed = icmp eq i64 %a, -1
-  br i1 %failed, label %none, label %trim
-none:
-  ret ptr null
-trim:
-  %up = add i64 %a, HUGE_LESS_1
-  %start = and i64 %up, MINUS_HUGE
-  %before = sub i64 %start, %a
-  %q = inttoptr i64 %start to ptr
-  %some = icmp ne i64 %before, 0
-  br i1 %some, label %head, label %tail
-head:
-  %u0 = call i32 @munmap(ptr %m, i64 %before)
-  br label %tail
-tail:
-  %after = sub i64 HUGE_PAGE, %before
-  %end = getelementptr i8, ptr %q, i64 %size
-  %u1 = call i32 @munmap(ptr %end, i64 %after)
-  %u2 = call i32 @madvise(ptr %q, i64 %size, i32 14)
-  ret ptr %q
-}
-
-define internal void @release(ptr %p, i64 %size) nounwind {
-  %large = icmp uge i64 %size, MAPPED
-  br i1 %large, label %map, label %heap
-heap:
-  call void @free(ptr %p)
-  ret void
-map:
-  %u = call i32 @munmap(ptr %p, i64 %size)
-  ret void
-}
-"""
-
-_PLAIN = """
-define internal ptr @obtain(i64 %size) nounwind {
-  %p = call ptr @aligned_alloc(i64 64, i64 %size)
-  ret ptr %p
-}
-
-define internal void @release(ptr %p, i64 %size) nounwind {
-  call void @free(ptr %p)
-  ret void
-}
-"""
-
 
 def source():
     """IR text of the allocator; it goes into one module with the launcher's, whose declarations
     it uses."""
-    words = {**vars(allocator_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "BLOCK_BYTES": HEAD + 16,
-             "DTYPE_FLAGS": DTYPE_FLAGS, "DTYPE_SIZE": DTYPE_SIZE, "HUGE_LESS_1": HUGE_PAGE - 1,
-             "MINUS_HUGE": -HUGE_PAGE, **guarded_memory.WORDS}
-    system = (guarded_memory.SYSTEM if guarded_memory.SIDE else _CLASSES +
-              (_MAPPED if sys.platform == "linux" else _PLAIN))
-    text = _SOURCE.replace("SYSTEM", system)
+    words = {**vars(allocator_layout), "HEAD": HEAD, "SIZE_AT": HEAD + 8, "HAS_AT": HEAD + 16,
+             "BLOCK_BYTES": HEAD + 24, "DTYPE_FLAGS": DTYPE_FLAGS, "DTYPE_SIZE": DTYPE_SIZE,
+             **heap_code.WORDS}
+    text = _SOURCE.replace("HEAP", heap_code.source())
     return re.sub(r"\b[A-Z][A-Z_1]{3,}\b", lambda m: str(words[m[0]]), text)

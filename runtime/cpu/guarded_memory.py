@@ -87,10 +87,10 @@ declare i32 @mprotect(ptr, i64, i32)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 ; No two sizes are one class: what is given back is not kept.
-define internal {ptr, i64} @size_class(i64 %size) nounwind {
-  %r0 = insertvalue {ptr, i64} poison, ptr @whet_heap, 0
-  %r1 = insertvalue {ptr, i64} %r0, i64 %size, 1
-  ret {ptr, i64} %r1
+define internal {i64, i64} @size_class(i64 %size) nounwind {
+  %r0 = insertvalue {i64, i64} poison, i64 0, 0
+  %r1 = insertvalue {i64, i64} %r0, i64 %size, 1
+  ret {i64, i64} %r1
 }
 
 define internal ptr @obtain(i64 %size) nounwind noinline {

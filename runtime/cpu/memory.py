@@ -4,11 +4,14 @@ a large eager op's arithmetic.
 Blocks of 64 KiB and more come in sizes of an eighth power of two, aligned to 64 bytes; those of 4
 MiB and more are mapped on their own with huge pages asked for. A block belongs to a small object
 that is its array's base; when the last view is gone the block goes to the list of its size, or back
-to the system once `limit` bytes lie there. All of it runs under the GIL.
+to the system once `limit` bytes lie there. It serves what needs no less than half of it.
+
+Programs whose sizes vary would come to hold blocks of all sizes. Before new memory is asked for,
+what is held beyond one and a half times the most that was ever live goes back, first the sizes that
+were not used for long. All of it runs under the GIL.
 """
 import contextlib
 import ctypes as C
-import functools
 import operator
 import sys
 from collections.abc import Callable
@@ -123,7 +126,7 @@ def empty_cache():
     """
     if native.enabled():
         C.PYFUNCTYPE(None)(native.symbol("heap_empty"))()
-        _trim()
+        allocator.trim_of_library()(C.c_size_t(0))
 
 
 @contextlib.contextmanager
@@ -138,19 +141,6 @@ def once(size):
     finally:
         if much:
             empty_cache()
-
-
-def _trim():
-    """Make the C library return unused memory below `MAPPED`, which lies in its heap."""
-    # Only that of glibc holds any; others give back by themselves.
-    trim = getattr(_library(), "malloc_trim", None)
-    if trim is not None:
-        trim(C.c_size_t(0))
-
-
-@functools.lru_cache(None)
-def _library():
-    return C.CDLL(None)
 
 
 def set_limit(limit):

@@ -13,6 +13,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet.cpu import allocator, memory, native
+from whet.cpu.allocator_layout import BESIDE, HELD, MOST, QUARTERS
 
 F4 = np.dtype("f4")
 needs_native = pytest.mark.skipif(not native.enabled(), reason="no native calls in this process")
@@ -146,6 +147,57 @@ def test_blocks_never_overlap(clean):
     assert clean()["live"] == before
 
 
+@needs_native
+def test_a_larger_block_serves_and_is_as_large_afterwards(clean):
+    large = memory.empty((4 << 20,), np.dtype("u1"))
+    place = large.ctypes.data
+    del large
+    half = memory.empty((2 << 20,), np.dtype("u1"))
+    assert half.ctypes.data == place and clean()["cached"] == 0
+    del half
+    less = memory.empty(((2 << 20) - (1 << 18),), np.dtype("u1"))
+    assert less.ctypes.data != place        # it would waste more than it uses
+    large = memory.empty((4 << 20,), np.dtype("u1"))
+    assert large.ctypes.data == place and clean()["cached"] == 0
+
+
+@needs_native
+def test_unused_blocks_of_many_sizes_do_not_pile_up(clean):
+    rng, held = np.random.default_rng(1), allocator.heap_word(HELD)
+    most = allocator.heap_word(MOST)
+    before, most.value = most.value, clean()["live"]
+    try:
+        start = held.value
+        for size in rng.integers(1 << 20, 24 << 20, 400):
+            memory.empty((int(size),), np.dtype("u1"))[::4096] = 1
+            stats = clean()
+            # nothing is live by now: the block, rounded up, was at most
+            assert held.value - start == stats["cached"] <= (27 << 20) * QUARTERS // 4 + BESIDE
+        memory.empty_cache()
+        assert held.value == start
+    finally:
+        most.value = max(before, most.value)
+
+
+@needs_native
+def test_sizes_that_come_again_keep_their_blocks(clean):
+    """What lies unused for long goes back first."""
+    most = allocator.heap_word(MOST)
+    before, most.value = most.value, clean()["live"]
+    try:
+        for _ in range(60):
+            usual = memory.empty((8 << 20,), np.dtype("u1"))
+            place = usual.ctypes.data
+            del usual
+            for size in (11 << 20, 14 << 20, 18 << 20, 22 << 20, 25 << 20):
+                memory.empty((size,), np.dtype("u1"))
+            fresh = clean()["fresh"]
+            assert memory.empty((8 << 20,), np.dtype("u1")).ctypes.data == place
+            assert clean()["fresh"] == fresh
+    finally:
+        most.value = max(before, most.value)
+
+
 def test_a_view_keeps_the_block_alive(clean):
     before = clean()["live"]
     a = memory.empty((1000, 1000), F4)
@@ -160,7 +212,7 @@ def test_a_view_keeps_the_block_alive(clean):
 
 
 @needs_native
-@pytest.mark.skipif(not hasattr(memory._library(), "malloc_trim"),
+@pytest.mark.skipif(not hasattr(C.CDLL(None), "malloc_trim"),
                     reason="the C library gives back by itself")
 def test_an_empty_cache_is_the_systems_memory_again(clean):
     """Also that of small blocks, which lie in the C library's heap, below what is still in use
@@ -310,15 +362,17 @@ def test_convolutions_do_not_compute_with_what_their_memory_held(name, monkeypat
 def test_machine_code_gets_blocks_of_any_size(clean):
     """A recipe's scratch memory may be of a few bytes: no list is for those, and none before the
     first."""
-    take = C.CFUNCTYPE(C.c_void_p, C.c_size_t)(native.symbol("heap_take"))
-    give = C.CFUNCTYPE(None, C.c_void_p, C.c_size_t)(native.symbol("heap_give"))
+    take = C.CFUNCTYPE(C.c_void_p, C.c_size_t, C.c_void_p)(native.symbol("heap_take"))
+    give = C.CFUNCTYPE(None, C.c_void_p, C.c_size_t, C.c_size_t)(native.symbol("heap_give"))
     live = clean()["live"]
     sizes = [0, 1, 2, 8, 63, 64, 65, 1000, 4096, 1 << 15, (1 << 16) - 1, 1 << 16, (1 << 16) + 1]
     for _ in range(2):
-        blocks = [take(n) for n in sizes]
+        granted = (C.c_size_t * len(sizes))()
+        blocks = [take(n, C.addressof(granted) + 8 * i) for i, n in enumerate(sizes)]
         assert all(blocks) and len({*blocks}) == len(sizes)
         for at, n in zip(blocks, sizes):
             C.memset(at, 7, n)
-        for at, n in zip(blocks, sizes):
-            give(at, n)
+        assert all(has >= n for has, n in zip(granted, sizes))
+        for at, n, has in zip(blocks, sizes, granted):
+            give(at, n, has)
     assert clean()["live"] == live

@@ -148,11 +148,16 @@ class Launch:
         """All launches, with their temporary memory."""
         f = self.f
         self.size = self.g.ld(self.recipe, R["scratch"], "i64")
+        self.granted = f.alloca("i64", 1)
         needs_room = f.cmp("ne", self.size, 0)
         f.if_(needs_room, self.take)
         f.loop(0, self.count, 1, self.launch, [f.bytes_at(self.recipe, R["slots"])])
         room = f.load("ptr", self.call.room)
-        f.if_(needs_room, lambda: f.call("whet_heap_give", "void", room, self.size) and None)
+
+        def give() -> None:
+            f.call("whet_heap_give", "void", room, self.size, f.load("i64", self.granted))
+
+        f.if_(needs_room, give)
 
     def launch(self, _i: Val, at: Val) -> list[Val]:
         """One launch, unless an earlier one has refused the data; returns where the next one is."""
@@ -171,7 +176,7 @@ class Launch:
     def take(self) -> None:
         """Allocate temporary memory. If that fails, Python makes the call and raises the error."""
         f, c = self.f, self.call
-        room = f.call("whet_heap_take", "ptr", self.size)
+        room = f.call("whet_heap_take", "ptr", self.size, self.granted)
         f.bail(self.g.null(room), "refused")
         f.store(room, c.room)
 

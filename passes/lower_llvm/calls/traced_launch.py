@@ -125,9 +125,10 @@ class Launch:
         put_word(f, t.slots, 0, t.head("list"))
         put_word(f, t.slots, 1, t.head("length"))
         self.program, self.arena = t.head("program", "ptr"), t.head("arena")
+        self.granted = f.alloca("i64", 1)
 
         def take() -> None:
-            room = f.call("whet_heap_take", "ptr", self.arena)
+            room = f.call("whet_heap_take", "ptr", self.arena, self.granted)
             f.bail(self.g.null(room), "full")
             f.store(room, f.at(t.slots, self.moving + 2, "i64"))
 
@@ -145,6 +146,7 @@ class Launch:
                 "void",
                 f.load("ptr", f.at(t.slots, self.moving + 2, "i64")),
                 self.arena,
+                f.load("i64", self.granted),
             )
 
         f.if_(f.cmp("ne", self.arena, 0), give)
