@@ -391,6 +391,21 @@ def _reshaped(a: Outline, shape: Sequence[Size]) -> Sequence[Size] | None:
     return out[::-1]
 
 
+def same_type(a: Outline, b: Outline) -> bool:
+    """Are the types of two outlines equal, whatever the sizes are?"""
+    return a.dtype == b.dtype and same_sizes(a.shape, b.shape) and same_sizes(a.strides, b.strides)
+
+
+def same_sizes(a: Sequence[Size], b: Sequence[Size]) -> bool:
+    """Are two lists of sizes equal, whatever the symbols are? No question is asked for it."""
+    return [*map(_terms, a)] == [*map(_terms, b)]
+
+
+def _terms(n: Size) -> object:
+    """A canonical form of an expression or a number."""
+    return n.terms if type(n) is SymbolicSize else n
+
+
 def like_first(a: Outline, *_: object, **__: object) -> Outline:
     """Results like the first operand, without gaps between elements."""
     return Outline(a.shape, a.dtype)

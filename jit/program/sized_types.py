@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whet.cpu import ordered_kernels
 from whet.ir.graph import Contract, Draw, Guard, OpNode, Ref
-from whet.ir.outline import Outline, broadcast_shapes, dense
+from whet.ir.outline import Outline, broadcast_shapes, dense, same_sizes, same_type
 from whet.ir.symbolic_size import SymbolicSize, Unsized
 from whet.ops.pointwise_family import PointwiseOp
 from whet.ops.python_calls import size_of
@@ -99,7 +99,7 @@ class SizedTypes:
                 made = self.types_of(node.node, node.other)
         except ordered_kernels.NotYet:       # It will be planned once more.
             return True
-        if not all(map(same_outline, made, [self.arrays[o] for o in node.node.outs])):
+        if not all(map(same_type, made, [self.arrays[o] for o in node.node.outs])):
             return False
         node.asked.append(asked)
         return facts.hold(asked)
@@ -358,7 +358,7 @@ class SizedTypes:
         """Are all operands of a node row-major at all sizes? Then the result of a pointwise op is
         too."""
         return len(node.outs) == 1 and bool(node.refs()) and all(
-            list(map(terms, a.strides)) == list(map(terms, dense(a.shape, a.itemsize)))
+            same_sizes(a.strides, dense(a.shape, a.itemsize))
             for a in (self.arrays[x] for x in node.refs()))
 
     def operands(self, node: Node, other: Node, held: Mapping[int, Outline]) -> list[Any]:
@@ -392,15 +392,3 @@ class SizedTypes:
                 if end is not None and end <= before and not end <= n:
                     return False
         return True
-
-
-def same_outline(a: Outline, b: Outline) -> bool:
-    """Are two types equal, whatever the sizes are?"""
-    return a.dtype == b.dtype and all(
-        list(map(terms, x)) == list(map(terms, y))
-        for x, y in ((a.shape, b.shape), (a.strides, b.strides)))
-
-
-def terms(n: Size) -> object:
-    """A canonical form of an expression or a number, to compare it without asking a question."""
-    return n.terms if type(n) is SymbolicSize else n
