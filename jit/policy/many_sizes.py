@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import abc
 
-from .ledger import Kind, Ledger, Overhead
+from .ledger import Cost, Kind, Ledger, Overhead
 from .outcomes import Counted, Event
 
 GROWING = 0.5                    # of a recording: a plan for all sizes, where none took longer yet
@@ -28,6 +28,7 @@ class ManySizes:
     # see `Policy`
     ledger: Ledger
     bare: Overhead
+    full: Cost
     typical: float
     novelty: float
     telling: Overhead
@@ -94,7 +95,8 @@ class ManySizes:
     def affords_family(self, seconds: float) -> bool:
         """May a plan for all sizes be made now, with a recording that has taken so many seconds so
         far?"""
-        cost = self.growing(seconds)
+        # What else the machine does may have made this one longer, and says nothing of the plan.
+        cost = self.growing(min(seconds, self.full.seconds) if self.full.was_made else seconds)
         # Without it the recording was made in vain: what that took is not asked about again.
         room = self.credit if cost <= self.unserved else PLANS * (self.balance - seconds)
         return cost <= room
