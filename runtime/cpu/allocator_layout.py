@@ -11,7 +11,7 @@ LISTS = 256
 LARGER = 8
 # What the process may hold before unused blocks go back: so much for each byte that was live at
 # most, in quarters, and so many bytes beside.
-QUARTERS, BESIDE = 6, 16 << 20
+QUARTERS, BESIDE = 5, 16 << 20
 # Byte offsets in the heap's words: the heads of the lists, counters, and objects that the code
 # needs.
 LIVE, PEAK, CACHED, LIMIT, REUSED, FRESH = range(8 * LISTS, 8 * LISTS + 48, 8)

@@ -7,7 +7,7 @@ that is its array's base; when the last view is gone the block goes to the list 
 to the system once `limit` bytes lie there. It serves what needs no less than half of it.
 
 Programs whose sizes vary would come to hold blocks of all sizes. Before new memory is asked for,
-what is held beyond one and a half times the most that was ever live goes back, first the sizes that
+what is held beyond five quarters of the most that was ever live goes back, first the sizes that
 were not used for long. All of it runs under the GIL.
 """
 import contextlib
