@@ -12,14 +12,16 @@ short functions are recorded again less often than long ones.
 """
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from whet.ir.graph import Graph, Node
+from whet.ir.graph import Graph, Node, Write
 from whet.ir.text import lines
 from whet.ir.value_keys import value_key
+from whet.passes.compare_nodes import Likeness, likeness
 
 from ..capture.tensor_sources import Source
 from ..effects.recipes import Runs, same_constant
@@ -96,18 +98,34 @@ class Steps:
     other numbers for their values, which get a name each in the order of their appearance."""
 
     def __init__(self, nodes: Iterable[Node], arrays: Any) -> None:
+        self.nodes, self.arrays = list(nodes), arrays
         self.names: dict[int, int] = {}
-        self.steps: list[Step] = []
-        g = Graph.of(nodes, arrays, [], [])
+        for n in self.nodes:
+            for x in n.values():
+                self.name(x)
+
+    @functools.cached_property
+    def steps(self) -> list[Step]:
+        """The nodes with the names of values in place of their numbers. To write them takes longer
+        than to compare most runs: see `is_alike`."""
+        found = []
+        g = Graph.of(self.nodes, self.arrays, [], [])
         for n in g.nodes:
             table: list[Any] = []
-            for x in n.refs():
-                self.name(int(x))
             said = "\n".join(
                 s.partition("  # ")[0].rstrip() for s in lines([n], g.types, table=table)
             )
             text = _NUMBER.sub(lambda m: f"%{self.name(int(m[1]))}", said)
-            self.steps.append(Step(text, value_key(table), n.kind, n.line))
+            found.append(Step(text, value_key(table), n.kind, n.line))
+        return found
+
+    def is_alike(self, other: Steps) -> bool:
+        """Are the steps the same, with the same numbers for values, as far as both go? False where
+        that takes a closer look."""
+        return all(likeness(a, b) is Likeness.SAME
+                   and (not isinstance(a, Write) or a.counted == getattr(b, "counted", None))
+                   and all(_is_one_type(self.arrays[v], other.arrays[v]) for v in a.values())
+                   for a, b in zip(self.nodes, other.nodes))
 
     @classmethod
     def of(cls, r: Any) -> Steps:
@@ -146,6 +164,8 @@ def parting(was: Steps, now: Steps) -> str | OtherWay | None:
     """Where a run first computed something else than the one before, in words. None where it did
     not, as far as both go. OTHER_WAY where Python decided on another value, which a replay would
     find out, too."""
+    if was.is_alike(now):
+        return None
     for a, b in zip(was.steps, now.steps):
         if a.is_asked_otherwise(b):
             return OTHER_WAY
@@ -161,10 +181,10 @@ def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:
     found = parting(was, now)
     if found is not None:
         return found
-    a, b = was.steps, now.steps
-    if len(a) != len(b):
-        more = max(a, b, key=len)[min(len(a), len(b))]
-        return f"{'no longer did' if len(a) > len(b) else 'also did'} {more}"
+    a, b = len(was.nodes), len(now.nodes)
+    if a != b:
+        more = (was if a > b else now).steps[min(a, b)]
+        return f"{'no longer did' if a > b else 'also did'} {more}"
     if not _same_sources(was.sources, now.sources):
         return "read other tensors"
     if was.draws != now.draws:
@@ -179,6 +199,11 @@ def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:
     if not _same_state(before.left, after.left, runs):
         return "left something else in Python's state"
     return None
+
+
+def _is_one_type(a: Any, b: Any) -> bool:
+    """Are two arrays, or types, of one type?"""
+    return bool(a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides)
 
 
 def _same_sources(a: dict[int, Source], b: dict[int, Source]) -> bool:
