@@ -379,8 +379,8 @@ def interpreted():
     from whet.ir.graph import Graph, Input
     from whet.ir.interpret import interpret
     from whet.jit.guards import native_table
-    from whet.jit.program.misses import Miss
     from whet.jit.program.program import Program
+    from whet.jit.program.replay_miss import Miss
     from whet.random import Position
 
     def run(self, given, spent=()):

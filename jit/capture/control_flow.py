@@ -28,7 +28,7 @@ from whet.ops.registry import is_tensor
 from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import Base
 
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..verify.same_bits import same_bits
 from .control_nodes import Body, Cond, NextValue, While
 from .recording_errors import Refused

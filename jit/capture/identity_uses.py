@@ -1,4 +1,7 @@
-"""Detects whether a run uses the identity of arguments that are data: see `guards/records.py`."""
+"""Detects whether a run uses the identity of arguments that are data.
+
+What counts as data says `guards/data_objects.py`.
+"""
 from __future__ import annotations
 
 import threading
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..report.reasons import Inspects
 
 if TYPE_CHECKING:
-    from ..guards.records import SeenObjects
+    from ..guards.data_objects import SeenObjects
     from .recorder import Recorder
 
 METHODS = "__hash__", "__eq__", "__repr__"         # that may go by the identity of an object

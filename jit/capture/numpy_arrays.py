@@ -19,7 +19,7 @@ from whet.ir.graph import Guard, Ref, Write
 from whet.ir.memory_spans import address
 from whet.ops.numpy_calls import ArgumentText, Unsaid, find, numpy_call, raising
 from whet.ops.registry import REGISTRY, apply, is_tensor
-from whet.ops.strided import as_strided_op, element_strides
+from whet.ops.strided_views import as_strided_op, element_strides
 from whet.tensor import wrap
 from whet.tensor_base import Base
 

@@ -20,7 +20,7 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from ..guards.immutable_types import PLAIN, equal
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..report.reasons import Draws
 from .array_facts import takes
 from .numpy_stand_in import Array, real_of

@@ -25,7 +25,6 @@ from ..policy import timing
 from ..report.reasons import Inspects, Large
 from .argument_stand_ins import ArgumentStandIns
 from .asked_gradients import AskedGradients
-from .first_uses import FirstUses, could_be_set_first
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
 from .outside_calls import Outward
@@ -34,6 +33,7 @@ from .recorder import Recorder
 from .recording_errors import Refused
 from .released_gradients import ReleasedGradients
 from .replace_stand_ins import reclaim, replace_stand_ins
+from .set_before_read import FirstUses, could_be_set_first
 from .stand_ins import real
 from .state_before import StateBefore
 from .varying_numbers import Number

@@ -14,9 +14,9 @@ from whet.ir.graph import Write
 
 from ..guards.call_settings import CallSettings
 from ..report.reasons import Memory, Settings
-from .first_uses import FirstUses
 from .recording_errors import Refused
 from .repeatable_call import Call
+from .set_before_read import FirstUses
 from .tensor_sources import DataOf
 from .writes import counters
 

@@ -8,7 +8,7 @@ from ..capture.recording_errors import Wrong
 from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
 from ..guards.visitors import Unwatchable
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..report.reasons import Drifts
 from ..verify import recheck
 from ..verify.check_without_copies import EarlyCheck, applies

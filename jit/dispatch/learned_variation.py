@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from whet.tensor_base import Base
 
-    from ..capture.first_uses import FirstUse
+    from ..capture.set_before_read import FirstUse
     from ..effects.recipes import Recipe
     from ..guards.overwritten_attributes import SetFirst
     from ..guards.signature import Key

@@ -11,7 +11,7 @@ from ..guards.native_entry import MISSED
 from ..policy import timing
 from ..policy.account import Policy
 from ..policy.outcomes import Event, Outcome
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from .invocation import Invocation
 from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings

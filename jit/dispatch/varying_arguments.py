@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..capture.array_facts import is_number
+from ..guards.data_objects import SeenObjects
 from ..guards.number_paths import Branch, Path, branches, numbers_within, shared_path
-from ..guards.records import SeenObjects
 
 SEEN = 4                         # calls of which the numbers among the arguments are remembered
 

@@ -14,7 +14,7 @@ from whet.ir.graph import Graph
 from whet.ir.interpret import Diverged, interpret
 from whet.tensor import Tensor, wrap
 
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from . import by_ops
 from .compiled import Compiled
 from .dims import Values

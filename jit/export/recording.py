@@ -23,8 +23,8 @@ from ..dispatch.learned_variation import Learned
 from ..dispatch.traced_function import TracedFunction
 from ..guards.visitors import Unwatchable
 from ..policy.ledger import Kind
-from ..report.names import Names
 from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
+from ..report.user_names import Names
 from ..verify.same_bits import copy_with_layout
 from .describe_trees import Arguments, ResultParts
 from .errors import ExportError

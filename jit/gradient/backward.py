@@ -24,7 +24,7 @@ from whet.tensor_base import wrap
 
 from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import MadeLeaf, Search, Source
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..report.reasons import PythonBackward
 from . import second_derivatives
 from .backward_program import BackwardProgram, BackwardRun

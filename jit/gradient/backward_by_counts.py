@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..program.size_family import SizeFamily, join
 from ..program.types_across_parts import WholeTypes
 from ..report.reasons import Shapes as OtherShape

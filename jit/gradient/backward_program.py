@@ -15,8 +15,8 @@ from whet.tensor_base import is_strided, wrap
 from ..capture.recording_errors import Refused, Wrong
 from ..program import build_program
 from ..program.builder import Options
-from ..program.misses import Miss
 from ..program.program import Program
+from ..program.replay_miss import Miss
 from ..report.reasons import PythonBackward
 from ..verify.same_bits import copy_with_layout, digest
 

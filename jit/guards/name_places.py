@@ -16,7 +16,7 @@ from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
 
 if TYPE_CHECKING:
-    from ..report.names import Names
+    from ..report.user_names import Names
 
 _same = operator.is_
 

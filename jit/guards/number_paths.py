@@ -42,7 +42,7 @@ def shared_path(path: Path) -> Path:
 
 def is_record(x: Any, records: Set[type] = frozenset()) -> bool:
     """Is this an object that holds nothing but data, and is compared by it? `records`: classes that
-    are known for it (see `records.py`)."""
+    are known for it (see `data_objects.py`)."""
     t = type(x)
     return t in records or issubclass(t, Composite) or t.__hash__ is None and (
         t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))

@@ -20,7 +20,7 @@ from .spots import Spot
 from .table_rows import ANY
 
 if TYPE_CHECKING:
-    from ..report.names import Names
+    from ..report.user_names import Names
 
 # what functions and classes say of themselves; of a class the first two are no entries of its dict
 SAID = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__",

@@ -10,7 +10,7 @@ before a replay, and the walk over what a function can reach does not go on from
 there what the run left.
 
 This holds where no code within reach asks for the name. It also holds where earlier runs have set
-the attribute first; then each further run is watched for that (see `capture/first_uses.py`).
+the attribute first; then each further run is watched for that (see `capture/set_before_read.py`).
 """
 from __future__ import annotations
 

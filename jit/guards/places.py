@@ -15,7 +15,7 @@ from .immutable_types import equal
 from .spots import Contents, Spot
 
 if TYPE_CHECKING:
-    from ..report.names import Names
+    from ..report.user_names import Names
 
 ABSENT = object()                # what lies where nothing does
 _same = operator.is_

@@ -21,7 +21,7 @@ from .native_entry import MISSED, L
 from .table_rows import NotInTable
 
 if TYPE_CHECKING:
-    from ..report.names import Names
+    from ..report.user_names import Names
 
 CONTENTS = "contents"            # the name of a position whose owner has no other
 
@@ -61,7 +61,7 @@ class Spot:
             return None
 
     def called(self, names: Names) -> str:
-        """What the user calls it. `names`: see `report/names.py`."""
+        """What the user calls it. `names`: see `report/user_names.py`."""
         return names.of(self.owner)
 
     def read_row(self, t: Any) -> tuple[int, int, int]:

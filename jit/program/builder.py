@@ -45,8 +45,8 @@ from .launch_program import LaunchProgram
 from .list_lifetimes import Windows, windows_of
 from .liveness import Roots, last_uses, seen_nodes
 from .node_kinds import KINDS, members
-from .possible_misses import PossibleMisses
 from .random_draws import Draws
+from .steps_that_may_miss import PossibleMisses
 from .tape_entries import TapeEntries
 from .value_places import ValuePlaces
 from .writes_and_questions import ordered

@@ -28,7 +28,7 @@ from whet.ir.graph import (
 )
 
 from ..report.reasons import Shapes
-from .misses import Miss, broken
+from .replay_miss import Miss, broken
 from .value_places import equivalent_layout
 
 Env = dict[int, Any]

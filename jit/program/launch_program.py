@@ -16,10 +16,10 @@ from ..verify.same_bits import template
 from .kept_between_calls import Steady
 from .launch_lists import ARENA, LaunchList
 from .list_lifetimes import Windows
-from .misses import Miss, broken
 from .native_runner import machine
 from .node_kinds import KINDS
 from .program import Program, makes
+from .replay_miss import Miss, broken
 
 NO_LAUNCHES = LaunchList(False, 0, 0, [])
 

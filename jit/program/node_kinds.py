@@ -31,7 +31,7 @@ from . import (
     product_chains,
     rolled_loops,
 )
-from .misses import Miss, broken
+from .replay_miss import Miss, broken
 from .value_places import equivalent_layout
 
 if TYPE_CHECKING:

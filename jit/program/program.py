@@ -23,8 +23,8 @@ from whet.passes.repeat_for_sizes import Plan
 from ..guards.native_entry import latch
 from ..verify.same_bits import copy_with_layout
 from .launch_lists import LaunchList
-from .misses import Miss
 from .random_draws import Draws
+from .replay_miss import Miss
 
 NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 

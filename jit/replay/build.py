@@ -16,8 +16,8 @@ from ..gradient.eager_graph import inside
 from ..guards.tensor_guards import TensorGuards
 from ..program import build_program
 from ..program.builder import Options
-from ..program.misses import Miss
 from ..program.program import Program
+from ..program.replay_miss import Miss
 from ..report.reasons import Memory, Prints, PythonBackward
 from ..verify.program_check import ProgramCheck
 from . import build_in_parts, families

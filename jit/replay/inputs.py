@@ -14,7 +14,7 @@ from whet.ir.memory_spans import address, span
 
 from ..capture.tensor_sources import GradientOf, Outside, Search, Source
 from ..guards.tensor_facts import Look, elsewhere
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 
 REQUIRES_GRAD = 1
 

@@ -16,7 +16,7 @@ from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..report.counted_misses import CountedMisses
 from .inputs import Overlaps
 from .replay import Replay

@@ -28,7 +28,7 @@ from ..effects.recipes import Making, Recipe
 from ..effects.run_effects import Effects
 from ..effects.tensor_recipes import MadeTensor
 from ..guards.native_entry import MISSED
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from .inputs import Inputs, Overlaps
 from .spent_gradients import SpentGradients
 

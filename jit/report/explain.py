@@ -19,8 +19,8 @@ from ..guards.immutable_types import PLAIN
 from ..policy.outcomes import WHY_EAGER
 from ..program.launch_lists import LaunchList
 from .arguments_in_words import arguments, differing, is_length, is_tensor, said, varies
-from .names import Names, line_of, slot_name, type_of
 from .unfused import unfused
+from .user_names import Names, line_of, slot_name, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import names
+from . import user_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..guards.places import Change
     from ..guards.signature import Key
-    from .names import Found
+    from .user_names import Found
 
 
 class Reason:
@@ -320,7 +320,7 @@ class Reaches(Reason):
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
         if self.world is None:
             return self
-        name, where = names.place_of(self.world, fn, key, self.x)
+        name, where = user_names.place_of(self.world, fn, key, self.x)
         out = Reaches(f"`{name}`, {self.kind}" if name else self.kind, instead=self.instead)
         return out.at(where)
 
@@ -341,7 +341,7 @@ class Changed(Reason):
         return type(self.change.place), id(self.change.owner), str(self.change.name)
 
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
-        name, where = names.of_change(self.world, fn, key, self.change, reads=True)
+        name, where = user_names.of_change(self.world, fn, key, self.change, reads=True)
         if self.change.index is None:
             out = Reason(
                 f"{name} holds more, or less, than it did"
@@ -365,7 +365,7 @@ class Changes(Changed):
         self.what, self.why = "it changes Python's state", why
 
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
-        name, where = names.of_change(self.world, fn, key, self.change, reads=False)
+        name, where = user_names.of_change(self.world, fn, key, self.change, reads=False)
         out = Reason(f"it changes Python's state: {name}" + (f", {self.why}" if self.why else ""),
                      where)
         out.instead = self.instead
@@ -374,7 +374,7 @@ class Changes(Changed):
 
 def _value(x: Any) -> str:
     """A value in a few words, which keeps nothing alive."""
-    return names.value(x)
+    return user_names.value(x)
 
 
 class Replaced(Reason):
@@ -389,7 +389,7 @@ class Replaced(Reason):
         return id(self.tensor), self.change
 
     def named(self, fn: Callable[..., Any], key: Key) -> Reason:
-        name, where = names.place_of(self.world, fn, key, self.tensor)
+        name, where = user_names.place_of(self.world, fn, key, self.tensor)
         out = Reason(f"`{name}` {self.change}", where)
         out.instead = self.instead
         return out if name else self

@@ -15,7 +15,7 @@ from whet.cpu import memory
 from ..capture.purity import Watch
 from ..capture.recording_errors import Refused, Wrong
 from ..effects.tensor_recipes import MadeTensor
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..report.reasons import Drifts, Large
 from .same_bits import digest
 from .shadow_run import ShadowRun, can_shadow

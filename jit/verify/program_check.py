@@ -8,7 +8,7 @@ from whet.cpu import memory
 from whet.ir.memory_spans import address, span
 
 from ..capture.recording_errors import Refused, Wrong
-from ..program.misses import Miss
+from ..program.replay_miss import Miss
 from ..report.reasons import Drifts, Memory, Rewrites
 from .same_bits import copy_with_layout, near, same_bits
 

@@ -35,7 +35,7 @@ from ..ops.dropout import (
 )
 from ..ops.einsum import bilinear
 from ..ops.embedding import embedding, embedding_bag, one_hot
-from ..ops.fractional import POOLS as _FRACTIONAL_POOLS
+from ..ops.fractional_pools import POOLS as _FRACTIONAL_POOLS
 from ..ops.functional_names import in_place as _in_place
 from ..ops.grid_sampling import (
     GRID_SAMPLE_INTERPOLATION_MODES,

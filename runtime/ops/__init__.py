@@ -15,17 +15,18 @@ from . import surface
 
 declared_for_tracing.only_computes(globals())
 for _family in (
-    "pointwise arithmetic creation from_data ranges structured_matrices signal_windows grids "
-    "convert type_queries storage storage_kinds pickling view view_parts views_in_place "
-    "complex_views split strided movement join repeat slice_scatter pad index_ops index "
-    "nonzero gather masks scatter index_slices search reduce variance softmax vector_norm "
-    "scan sort segments contract einsum distances sparse_products sparse_names nested_names "
-    "random multinomial random_in_place random_counts python_calls numpy_calls convolutions "
-    "pools quantised norm native_norms activation attention recurrent loss margin_losses ctc "
-    "embedding grid_sampling resize lapack fourier array_protocols cross_product comparisons "
-    "covariance sample_gradient numerics_settings control_flow special operators "
-    "functional_names view_copies axis_names legacy_argument_orders saved_names module_parts "
-    "hashing user_kernels removed_methods quantised_names"
+    "pointwise arithmetic creation from_data ranges structured_matrices signal_windows "
+    "coordinate_grids convert type_queries storage storage_kinds pickling view view_parts "
+    "views_in_place complex_views split strided_views movement join repeat slice_scatter pad "
+    "advanced_indexing index nonzero gather masks scatter index_slices search reduce variance "
+    "softmax vector_norm scan sort segments contract einsum distances sparse_products "
+    "sparse_names nested_names random multinomial random_in_place random_counts python_calls "
+    "numpy_calls convolutions pools quantised norm native_norms activation attention "
+    "recurrent loss margin_losses ctc embedding grid_sampling resize lapack fourier "
+    "array_protocols cross_product comparisons covariance sample_gradient numerics_settings "
+    "control_flow special operators functional_names view_copies axis_names "
+    "legacy_argument_orders saved_names module_parts hashing user_kernels removed_methods "
+    "quantised_names"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -17,7 +17,7 @@ from .out_arguments import check_out_types
 from .pointwise_family import PointwiseOp
 from .registry import apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
-from .strided import as_strided_op, element_strides, extent, strided_sum_op, touched_span
+from .strided_views import as_strided_op, element_strides, extent, strided_sum_op, touched_span
 from .surface import FUNCTIONS, METHODS, function, method
 from .view import ViewOp, view_op
 from .view_parts import slice_op

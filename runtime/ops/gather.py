@@ -11,10 +11,10 @@ from ..cpu import gather as picks
 from ..cpu import indexed
 from ..ir.outline import Outline, like_first
 from . import dims, docstrings
+from .advanced_indexing import in_bounds, index_op, put_in, put_op
 from .batching import shifted
 from .creation import empty_array, zeros
 from .from_data import tensor
-from .index_ops import in_bounds, index_op, put_in, put_op
 from .indexed_elements import Named
 from .number_questions import has_negative
 from .onnx import gather_and_scatter as in_onnx

@@ -15,11 +15,11 @@ from ..autograd import modes
 from ..dtypes import FLOAT, INT
 from ..tensor import Tensor, wrap
 from ..tensor_base import REQUIRES_GRAD
+from .advanced_indexing import check_values, fits, index_op, put_in, put_op
 from .argument_guards import guard
 from .convert import copy_op
 from .creation import literal
 from .from_data import as_tensor, number, tensor
-from .index_ops import check_values, fits, index_op, put_in, put_op
 from .masks import masked_fill_
 from .nonzero import in_one_dimension, places_of_true, selected
 from .registry import apply, is_tensor, view_of

@@ -7,12 +7,12 @@ from ..cpu import gather as picks
 from ..cpu import indexed
 from ..ir.outline import Outline
 from . import dims
+from .advanced_indexing import add_at, in_bounds, index_op
 from .argument_guards import check_text
 from .batching import aligned, at_index, repeated
 from .creation import empty_array
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, along, check_index, longs, onto_zeros, places_of, writes
-from .index_ops import add_at, in_bounds, index_op
 from .indexed_elements import Named, Written
 from .onnx import gather_and_scatter as in_onnx
 from .question_kernels import asked

@@ -11,11 +11,11 @@ from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.outline import Outline
 from ..tensor import wrap
+from .advanced_indexing import fits, index_op
 from .batching import aligned, all_batched, repeated
 from .creation import zeros
 from .from_data import number, tensor
 from .gather import WriteOp
-from .index_ops import fits, index_op
 from .nonzero import in_one_dimension, places_of_true, put_where, selected
 from .onnx import gather_and_scatter as in_onnx
 from .pad import pad_to

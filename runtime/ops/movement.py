@@ -16,7 +16,7 @@ from .onnx import shapes as in_onnx
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply
 from .sample_inputs import Sample
-from .strided import diagonal, undiagonal_op
+from .strided_views import diagonal, undiagonal_op
 from .surface import METHODS, function, method
 from .view import reshape
 

@@ -9,12 +9,12 @@ from ..cpu import gather as picks
 from ..cpu import indexed
 from ..cpu.duplicate_indices import COMBINATIONS
 from . import dims
+from .advanced_indexing import in_bounds, scatter_rows
 from .argument_guards import check_text
 from .batching import aligned, all_batched, example_ndim, shifted
 from .creation import zeros
 from .from_data import number, scalar_tensor
 from .gather import WriteOp, check_index, gather, longs, one_dim, places_of, writes
-from .index_ops import in_bounds, scatter_rows
 from .indexed_elements import Named, Written
 from .onnx import gather_and_scatter as in_onnx
 from .pad import pad_to

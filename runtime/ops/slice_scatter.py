@@ -8,7 +8,7 @@ from .creation import zeros
 from .onnx import shapes as in_onnx
 from .registry import MoveOp, apply
 from .sample_inputs import Sample
-from .strided import as_strided, diagonal, diagonal_of_array
+from .strided_views import as_strided, diagonal, diagonal_of_array
 from .surface import function
 from .view_parts import numpy_index, select, slice_along, slice_each, slice_op
 

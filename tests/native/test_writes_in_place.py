@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import whet
 from whet.cpu import gather, repeated_calls
-from whet.ops import calls_without_python, index_ops, random
+from whet.ops import advanced_indexing, calls_without_python, random
 
 pytestmark = pytest.mark.skipif(repeated_calls.ctx is None, reason="no machine code")
 INDEX, PAIR = [0, 3, 2, 3, 0], [1, 0, 2, 0, 1]
@@ -126,7 +126,7 @@ def test_a_column_is_written_to_by_machine_code(monkeypatch):
     x, i, s = whet.zeros(1000, 4), whet.tensor([7, 999]), whet.ones(2)
     for _ in range(TIMES):
         x[:, 2].index_put_((i,), s)
-    monkeypatch.setattr(index_ops.put_op, "write", None)
+    monkeypatch.setattr(advanced_indexing.put_op, "write", None)
     x[:, 2].index_put_((i,), s * 5)
     assert x[:, 2].nonzero().flatten().tolist() == [7, 999] and x.sum() == 10
 

@@ -38,7 +38,7 @@ from ...program.launch_entries import (
     Number,
 )
 from ...program.launch_lists import Called, Launched, find_places
-from ...program.misses import broken
+from ...program.replay_miss import broken
 from ...program.tape_entries import TapeEntries
 from ..layouts import layouts
 from .launchable import launchable

@@ -1,5 +1,6 @@
-"""What gathers and scatters are in ONNX: the `onnx` of ops in gather.py, index_ops.py, scatter.py,
-masks.py, nonzero.py, search.py and convert.py. `b` writes nodes (`onnx/write/builder.py`)."""
+"""What gathers and scatters are in ONNX: the `onnx` of ops in gather.py, advanced_indexing.py,
+scatter.py, masks.py, nonzero.py, search.py and convert.py. `b` writes nodes
+(`onnx/write/builder.py`)."""
 
 import numpy as np
 

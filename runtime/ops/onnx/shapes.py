@@ -1,4 +1,4 @@
-"""What views and movements are in ONNX: the `onnx` of ops in view.py, strided.py, split.py,
+"""What views and movements are in ONNX: the `onnx` of ops in view.py, strided_views.py, split.py,
 join.py, movement.py, pad.py, repeat.py, creation.py, ranges.py and structured_matrices.py. `b`
 writes nodes (`onnx/write/builder.py`)."""
 

@@ -9,7 +9,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import nn
-from whet.jit.guards.records import may_be_record
+from whet.jit.guards.data_objects import may_be_record
 
 from .ledgers import calls_of, served
 
