@@ -1,10 +1,10 @@
 """Discrete Fourier transforms (`whet.fft`)."""
 from . import dtypes
-from .indexing import sizes as _sizes
 from .ops import fourier as _f
 from .ops.argument_guards import guarded as _guarded
 from .ops.out_arguments import with_out as _with_out
 from .ops.surface import FUNCTIONS as _F
+from .size_arguments import sizes as _sizes
 from .tensor import Tensor as Tensor
 
 __all__ = [

@@ -6,7 +6,6 @@ from . import dtypes
 from . import return_types as _types
 from .dtypes import COMPLEX, FLOAT, finfo
 from .dtypes import int64 as _int64
-from .indexing import as_int as _as_int
 from .ops.argument_guards import check_flag as _check_flag
 from .ops.argument_guards import guarded as _guarded
 from .ops.contract import matmul
@@ -49,6 +48,7 @@ from .ops.symmetric_elimination import (
     ldl_solve,
 )
 from .ops.vector_norm import vector_norm
+from .size_arguments import as_int as _as_int
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",

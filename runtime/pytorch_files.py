@@ -17,10 +17,10 @@ import numpy as np
 
 from . import dtypes, layouts
 from .devices import device
-from .indexing import strided
 from .nn.module import Module
 from .nn.parameter import Parameter
 from .safe_globals import by_name
+from .strided_memory import strided
 from .tensor import Size, Tensor, shown, wrap
 
 LEGACY_MAGIC = 0x1950a86a20f9469cfc6c

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import declared_for_tracing, devices, indexing
+from . import declared_for_tracing, devices, size_arguments
 from .autograd import modes
 from .dtypes import COMPLEX, FROM_NUMPY
 from .ir.memory_spans import address
@@ -39,7 +39,7 @@ class TensorProperties:
         >>> whet.ones(2, 3).shape
         whet.Size([2, 3])
         """
-        followed = indexing.followers and modes.followed_sizes(self)
+        followed = size_arguments.followers and modes.followed_sizes(self)
         return followed or of_lengths(Size, self._array.shape)
 
     def size(self, dim=None):
@@ -50,14 +50,14 @@ class TensorProperties:
         (whet.Size([2, 3]), 3)
         """
         if dim is None:
-            followed = indexing.followers and modes.followed_sizes(self)
+            followed = size_arguments.followers and modes.followed_sizes(self)
             return followed or of_lengths(Size, self._array.shape)
         n = self._array.ndim
         if not -max(n, 1) <= dim < max(n, 1) or n == 0:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-max(n, 1)}, "
                 f"{max(n, 1) - 1}], but got {dim})")
-        return (indexing.followers and modes.followed_sizes(self) or self._array.shape)[dim]
+        return (size_arguments.followers and modes.followed_sizes(self) or self._array.shape)[dim]
 
     @property
     def dtype(self):
@@ -109,7 +109,7 @@ class TensorProperties:
         >>> whet.ones(2, 3).numel()
         6
         """
-        followed = indexing.followers and modes.followed_sizes(self)
+        followed = size_arguments.followers and modes.followed_sizes(self)
         return followed.numel() if followed else self._array.size
 
     nelement = numel
@@ -341,5 +341,5 @@ class TensorProperties:
     def __len__(self):
         if self._array.ndim == 0:
             raise TypeError("len() of a 0-d tensor")
-        followed = indexing.followers and modes.followed_sizes(self)
+        followed = size_arguments.followers and modes.followed_sizes(self)
         return operator.index((followed or self._array.shape)[0])

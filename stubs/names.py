@@ -27,7 +27,7 @@ PARTS = {
     "whet.distributions": ("constraints", "constraint_registry", "utils")}
 # helpers that have no underscore
 HIDDEN = {
-    "whet": ("dtypes", "devices", "indexing", "tensor_base"),
+    "whet": ("dtypes", "devices", "size_arguments", "strided_memory", "tensor_base"),
     "whet.nn.init": ("fans", "linear_", "warn"),
     "whet.jit": ("Final",),
     "whet.random": ("Position", "beyond"),

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whet import indexing
+from whet import size_arguments
 from whet.autograd import modes
 from whet.ir.graph import OpNode, Ref
 from whet.ir.symbolic_size import LEAST
@@ -75,7 +75,7 @@ class Whole(int):
         """Called when the framework computes with it: the number becomes a guard."""
         rec = self.rec()
         if (rec is not None and not rec.running and rec in modes.state.observers
-                and sys._getframe(2).f_code not in indexing.CHECKS):
+                and sys._getframe(2).f_code not in size_arguments.CHECKS):
             rec.followed.pin(rec, self.n)
 
 
@@ -291,7 +291,7 @@ def without_sizes(attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arrived(x: Any, place: Place, found: Found) -> Any:
-    if type(x) is indexing.Rest:
+    if type(x) is size_arguments.Rest:
         found[place] = REST
         return int(x)
     if type(x) is Whole:

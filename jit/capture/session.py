@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-from whet import indexing
+from whet import size_arguments
 from whet.autograd import modes
 from whet.autograd.node import next_number
 from whet.cpu import native, tiered_compilation
@@ -297,7 +297,7 @@ class Session:
                 self.run.first_uses.enter()
                 self.identity_uses.enter()
                 if self.follows_sizes:
-                    indexing.followers.add(self.rec)
+                    size_arguments.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
                 self.began, self.compiled = timing.busy(), native.compiling_seconds()
@@ -321,7 +321,7 @@ class Session:
         self.rec.run_memory.released.end()
         self.rec.originals.end()
         self.rec.followed.end(self.rec)
-        indexing.followers.discard(self.rec)
+        size_arguments.followers.discard(self.rec)
         state = modes.state
         state.observers = tuple(o for o in state.observers if o is not self.rec)
         modes.refresh()

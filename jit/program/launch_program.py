@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import memory
-from whet.indexing import strided
 from whet.ir.graph import Node, Ref, Type
+from whet.strided_memory import strided
 
 from ..verify.same_bits import template
 from .kept_between_calls import Steady

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from whet.cpu import memory
-from whet.indexing import strided
+from whet.strided_memory import strided
 
 from ..program.launch_lists import ARENA
 from ..program.launch_program import LaunchProgram

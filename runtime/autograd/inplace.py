@@ -8,9 +8,9 @@ are re-derived from the base when next asked.
 from typing import Any
 
 from .. import devices, tensor_base
-from ..indexing import index_of_part
 from ..ir.memory_spans import address
 from ..op_table import REGISTRY
+from ..strided_memory import index_of_part
 from ..tensor_base import (
     IN_INFERENCE,
     OF_FUNCTION,

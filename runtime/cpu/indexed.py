@@ -8,9 +8,9 @@ import functools
 import numpy as np
 
 from ..dtypes import FLOAT, FROM_NUMPY
-from ..indexing import strided
 from ..ir import scalar as s
 from ..ir.outline import broadcast_shapes
+from ..strided_memory import strided
 from . import gather, memory, native
 from .duplicate_indices import COMBINATIONS
 from .pointwise import Pointwise, move

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..indexing import strided
 from ..ir.memory_spans import address, span
 from ..ir.symbolic_size import at_least
+from ..strided_memory import strided
 from . import native
 
 _local = threading.local()

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import dtypes, function_protocol, return_types
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
-from ..indexing import as_int
+from ..size_arguments import as_int
 from . import docstrings
 from . import pointwise as p
 from .argument_errors import checked_input
@@ -87,7 +87,7 @@ def _chosen(fn, choose, *args, **kwargs):
     return choose(*[x for name, x in found.arguments.items() if name != "out"])
 
 
-def _check_alpha(name, input, other, alpha):
+def _check_alpha(input, other, alpha):
     if isinstance(alpha, float) and _kind(input) < FLOAT and _kind(other) < FLOAT:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number.")
@@ -100,7 +100,7 @@ def _add(input, other, alpha):
     """input + alpha * other."""
     if alpha == 1:
         return p.add_op, (input, other)
-    _check_alpha("add", input, other, alpha)
+    _check_alpha(input, other, alpha)
     return p.add_scaled, (input, other, alpha)
 
 
@@ -117,7 +117,7 @@ def _sub(input, other, alpha):
             "trying to invert a mask, use the `~` or `logical_not()` operator instead.")
     if alpha == 1:
         return p.sub_op, (input, other)
-    _check_alpha("sub", input, other, alpha)
+    _check_alpha(input, other, alpha)
     return p.add_scaled, (input, other, -alpha)
 
 

@@ -5,12 +5,13 @@ import math
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import dtypes, size_arguments, strided_memory
 from ..autograd.inplace import CopySlicesOp
 from ..cpu.complex_matrices import pairs
 from ..dtypes import COMPLEX, FLOAT
-from ..indexing import index_of_part, sizes
 from ..ir import scalar as s
+from ..size_arguments import sizes
+from ..strided_memory import index_of_part
 from .batching import native
 from .creation import finish
 from .out_arguments import check_out_types
@@ -43,7 +44,7 @@ def _bytes_from(a):
     if low < 0:
         raise RuntimeError(
             "view(dtype): negative strides are not supported for an element type of another size")
-    return indexing.strided(a, (high + 1,), (1,)).view(np.uint8) if item else a
+    return strided_memory.strided(a, (high + 1,), (1,)).view(np.uint8) if item else a
 
 
 view_dtype_op = ViewOp("view_dtype",
@@ -252,7 +253,7 @@ def view(self, *shape, size=None, dtype=None):
             "view() received an invalid combination of arguments - got (), but expected a shape "
             "or a dtype")
     return apply(view_op, (self,),
-                 {"size": indexing.infer_size(sizes(shape, "view"), self._array.size)})
+                 {"size": size_arguments.infer_size(sizes(shape, "view"), self._array.size)})
 
 
 # ---- a view's region in the gradient of its base, for in-place writes to views -------------------

@@ -7,7 +7,7 @@ from .. import devices
 from ..autograd import modes
 from ..cpu import conv as kernels
 from ..dtypes import COMPLEX
-from ..indexing import as_int, tuple_of, whole
+from ..size_arguments import as_int, tuple_of, whole
 from . import docstrings
 from . import window_outlines as outlines
 from .argument_guards import guard

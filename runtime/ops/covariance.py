@@ -1,6 +1,6 @@
 """Covariances and correlations of variables that were observed together."""
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..indexing import as_int
+from ..size_arguments import as_int
 from .number_questions import has_negative
 from .registry import ask, check_tensors, sizes_of
 from .surface import FUNCTIONS as F

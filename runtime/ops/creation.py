@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .. import devices, dtypes, indexing
+from .. import devices, dtypes, size_arguments, strided_memory
 from ..autograd import engine, modes
 from ..cpu import allocator, float8, guarded_memory, memory
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, STORED
@@ -271,7 +271,7 @@ def _size_of(args, size, op):
         if args:
             raise TypeError(f"{op}() got both positional sizes and the keyword 'size'")
         args = (size,)
-    return indexing.checked_size(indexing.sizes(args, op), op)
+    return size_arguments.checked_size(size_arguments.sizes(args, op), op)
 
 
 @function(method=False)
@@ -343,7 +343,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if out is not None and dtype is None:
         dtype = out.dtype
     dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
-    size = indexing.checked_size(indexing.sizes((size,), "full"), "full")
+    size = size_arguments.checked_size(size_arguments.sizes((size,), "full"), "full")
     attrs = {"size": size, "value": fill_value, "dtype": dtype}
     return finish(_made(full_op, attrs, device), "full", out, requires_grad, device)
 
@@ -485,8 +485,9 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     (1, 2)
     """
     check_options("empty_strided", layout, device, pin_memory)
-    size = indexing.checked_size(indexing.sizes((size,), "empty_strided"), "empty_strided")
-    stride = indexing.sizes((stride,), "empty_strided")
+    size = size_arguments.sizes((size,), "empty_strided")
+    size_arguments.checked_size(size, "empty_strided")
+    stride = size_arguments.sizes((stride,), "empty_strided")
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {list(size)}, {list(stride)}")
     if any(s < 0 for s in stride):
@@ -494,9 +495,9 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
             f"Storage size calculation overflowed with sizes={list(size)} and "
             f"strides={list(stride)}")
     n = 1 + sum((s - 1) * k for s, k in zip(size, stride)) if math.prod(size) else 0
-    indexing.checked_size((n,), "empty_strided")
+    size_arguments.checked_size((n,), "empty_strided")
     flat = empty_array((n,), float_dtype(dtype).np)
-    return require(wrap(indexing.strided(flat, size, stride)), requires_grad, device)
+    return require(wrap(strided_memory.strided(flat, size, stride)), requires_grad, device)
 
 
 @function(method=False)
@@ -510,7 +511,7 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     (1, 2)
     """
     check_options("empty_permuted", layout, device, pin_memory)
-    size, order = (indexing.checked_size(indexing.sizes((size,), "empty_permuted"),
+    size, order = (size_arguments.checked_size(size_arguments.sizes((size,), "empty_permuted"),
                                          "empty_permuted"), tuple(physical_layout))
     if len(order) != len(size):
         raise RuntimeError(

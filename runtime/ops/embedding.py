@@ -4,8 +4,8 @@ import numpy as np
 from .. import devices
 from ..autograd import modes
 from ..dtypes import FLOAT, INT, float32, float64, int64
-from ..indexing import as_int
 from ..ir import scalar
+from ..size_arguments import as_int
 from .convert import cast
 from .index_slices import index_select_op
 from .number_questions import all_below, fixed_number, has_negative

@@ -3,7 +3,7 @@ can be had."""
 import math
 
 from ..dtypes import int64
-from ..indexing import tuple_of
+from ..size_arguments import tuple_of
 from .argument_guards import guard
 from .creation import zeros
 from .pools import with_batch

@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from .. import devices, dtypes, indexing
+from .. import devices, dtypes, size_arguments
 from ..autograd import inplace as ip
 from ..autograd import modes
 from ..dtypes import FLOAT, INT
@@ -150,7 +150,7 @@ class _Index:
     def _slice(self, s):
         try:
             start, stop, step = [
-                None if x is None else indexing.whole(x) for x in (s.start, s.stop, s.step)]
+                None if x is None else size_arguments.whole(x) for x in (s.start, s.stop, s.step)]
         except TypeError:
             raise TypeError(
                 "slice indices must be integers or None or have an __index__ method") from None
@@ -211,7 +211,7 @@ def _entry(x):
     if isinstance(x, str):
         raise TypeError(f"new(): invalid data type '{x.__class__.__name__}'")
     try:
-        return indexing.whole(x)
+        return size_arguments.whole(x)
     except TypeError:
         raise IndexError(f"{_KINDS} (got {x.__class__.__name__})") from None
 
@@ -316,7 +316,7 @@ def _whole(self):
     an int that knows where it comes from, so that replays go by other numbers, too."""
     if self._array.size != 1 or self.dtype.kind != INT:
         return operator.index(self)
-    return indexing.whole(self.item())
+    return size_arguments.whole(self.item())
 
 
 METHODS["__whet_whole__"] = _whole

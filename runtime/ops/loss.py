@@ -7,8 +7,8 @@ from .. import devices
 from ..autograd import modes
 from ..autograd.modes import no_grad
 from ..dtypes import BOOL, FLOAT, INT, can_cast, int64
-from ..indexing import broadcast_shapes
 from ..ir import scalar as s
+from ..size_arguments import broadcast_shapes
 from .argument_guards import guard
 from .autocast_to_float32 import precise
 from .convert import cast

@@ -7,9 +7,9 @@ from ..autograd import inplace as ip
 from ..autograd import modes
 from ..cpu import indexed, memory, pointwise, scan, taped_launches
 from ..dtypes import BOOL, FLOAT
-from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.outline import Outline
+from ..size_arguments import broadcast_shapes
 from ..tensor import wrap
 from .advanced_indexing import fits, index_op
 from .batching import aligned, all_batched, repeated

@@ -7,9 +7,9 @@ import numpy as np
 
 from .. import devices
 from ..cpu import memory, pointwise, taped_launches
-from ..indexing import as_int, sizes
 from ..ir import scalar as s
 from ..ir.outline import Outline, like_first
+from ..size_arguments import as_int, sizes
 from . import dims
 from .batching import native, shifted
 from .onnx import shapes as in_onnx

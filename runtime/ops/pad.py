@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from ..dtypes import INT
-from ..indexing import sizes
+from ..size_arguments import sizes
 from .argument_guards import check_text
 from .creation import cast_number
 from .onnx import shapes as in_onnx

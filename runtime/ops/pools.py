@@ -7,8 +7,8 @@ from .. import devices
 from ..autograd.modes import is_grad_enabled
 from ..cpu import pooling, window_geometry
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT, int64
-from ..indexing import as_int, tuple_of, whole
 from ..ir.outline import Outline
+from ..size_arguments import as_int, tuple_of, whole
 from . import docstrings
 from . import window_outlines as outlines
 from .argument_errors import checked_input

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .. import devices, dtypes, indexing
+from .. import devices, dtypes, size_arguments, strided_memory
 from .. import random as generators
 from ..autograd import modes
 from ..cpu import memory, taped_launches
@@ -114,7 +114,7 @@ class _Draw:
         if n:
             where = np.asarray(seed, np.uint64), np.asarray(at, np.uint64)
             self.into(flat, self.counters(n), *where)
-        return flat if n == flat.size else indexing.alone(flat[:n])
+        return flat if n == flat.size else strided_memory.alone(flat[:n])
 
     def room(self, n):
         """The elements that a draw of n writes: whole blocks."""
@@ -255,7 +255,7 @@ def draw_op(g, op, shape, device=devices.CPU):
 def _shape(size):
     if len(size) == 1 and not isinstance(size[0], int) and not hasattr(size[0], "__index__"):
         size = tuple(size[0])
-    size = tuple(indexing.whole(i) for i in size)
+    size = tuple(size_arguments.whole(i) for i in size)
     for i in size:
         if i < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {i}: {list(size)}")
@@ -367,7 +367,8 @@ def _limits(dtype):
 
 
 def draw_integers(low, high, shape, generator, dtype, device=devices.CPU):
-    low, high = indexing.as_int(low, "randint", "low"), indexing.as_int(high, "randint", "high")
+    low = size_arguments.as_int(low, "randint", "low")
+    high = size_arguments.as_int(high, "randint", "high")
     if dtype.kind == dtypes.COMPLEX:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types")
@@ -456,7 +457,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     whet.Size([2, 3])
     """
     if high is None:
-        low, high = None, indexing.as_int(low, "randint_like", "high")
+        low, high = None, size_arguments.as_int(low, "randint_like", "high")
     return randint(0 if low is None else low, high, tuple(input.shape), generator=generator,
                    dtype=dtype or input.dtype, device=input.device if device is None else device,
                    layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
@@ -473,7 +474,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     """
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    n = indexing.as_int(n, "randperm", "n", 1, indexing.whole)
+    n = size_arguments.as_int(n, "randperm", "n", 1, size_arguments.whole)
     r = apply(order_op, (draw("u64", (n,), generator, _target(device, out)),), {})
     return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad, device)
 
@@ -509,7 +510,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     else:
         if not is_tensor(mean) and not is_tensor(std):
             raise TypeError("normal(): without a size, mean or std must be a Tensor")
-        shape = indexing.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
+        shape = size_arguments.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
         like = mean if is_tensor(mean) else std
         z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
     detached = [t.detach() if is_tensor(t) else t for t in (mean, std)]

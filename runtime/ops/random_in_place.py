@@ -4,7 +4,7 @@ import math
 
 from .. import dtypes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..indexing import as_int
+from ..size_arguments import as_int
 from .argument_guards import guard
 from .random import check_real, draw, draw_floats, draw_integers
 from .registry import is_tensor

@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import dtypes, size_arguments
 from ..cpu import memory
 from ..dtypes import COMPLEX, FLOAT, INT
 from ..ir.outline import Outline
@@ -30,7 +30,7 @@ def _count(start, end, step, inclusive=False):
         n = (end - start) // step + 1 if inclusive else -((start - end) // step)
     else:
         n = math.floor((end - start) / step + 1) if inclusive else math.ceil((end - start) / step)
-    return indexing.checked_size((indexing.whole(max(n, 0)),), "arange")[0]
+    return size_arguments.checked_size((size_arguments.whole(max(n, 0)),), "arange")[0]
 
 
 def _arange(start, step, n, dtype):
@@ -102,11 +102,11 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         start, end, step = _whole_numbers(start, end, step)
     n = -1
     if type(start) is type(step) is int and (start, step) == (0, 1) and isinstance(end, int):
-        n = indexing.whole(end)
+        n = size_arguments.whole(end)
     if n < 0:
         n = _count(start, end, step)
         if type(start) is not int and isinstance(start, int):
-            start = indexing.whole(start)              # it may go by sizes
+            start = size_arguments.whole(start)              # it may go by sizes
     attrs = {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}
     made = made_of_numbers(arange_op, attrs, device, out)
     return finish(made, "arange", out, requires_grad, device)
@@ -239,7 +239,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     tensor([0.0000, 0.5000, 1.0000])
     """
     check_options("linspace", layout, device)
-    steps = indexing.as_int(steps, "linspace", "steps", 3, indexing.whole)
+    steps = size_arguments.as_int(steps, "linspace", "steps", 3, size_arguments.whole)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
@@ -292,7 +292,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     tensor([  1.,  10., 100.])
     """
     check_options("logspace", layout, device)
-    steps = indexing.as_int(steps, "logspace", "steps", 3, indexing.whole)
+    steps = size_arguments.as_int(steps, "logspace", "steps", 3, size_arguments.whole)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)

@@ -6,8 +6,8 @@ from .. import dtypes, return_types
 from ..cpu import memory, pointwise, taped_launches
 from ..cpu import reduce as kernels
 from ..dtypes import COMPLEX, FLOAT
-from ..indexing import sizes
 from ..ir import scalar as s
+from ..size_arguments import sizes
 from . import dims
 from .argument_errors import checked_input
 from .autocast_to_float32 import precise

@@ -4,10 +4,10 @@ import operator
 
 import numpy as np
 
-from .. import devices, dtypes, indexing
-from ..indexing import sizes
+from .. import devices, dtypes, size_arguments
 from ..ir.outline import Outline
 from ..layouts import contiguous_format
+from ..size_arguments import sizes
 from . import dims
 from .batching import by_rows, shifted
 from .creation import literal, zeros
@@ -30,7 +30,7 @@ def _repeat_shape(input, repeats, op):
     return (1,) * (len(repeats) - n) + input._array.shape
 
 
-@indexing.checks
+@size_arguments.checks
 def _merged(repeats, shape):
     """The sizes of the result: what it is a view of has both."""
     return tuple(map(operator.mul, repeats, shape))
@@ -147,7 +147,7 @@ def _check_length(have, n, dim):
 
 
 def _check_repeats(total, shape, dim, output_size):
-    indexing.checked_size((*shape[:dim], total, *shape[dim + 1 :]), "repeat_interleave")
+    size_arguments.checked_size((*shape[:dim], total, *shape[dim + 1 :]), "repeat_interleave")
     if output_size is not None and output_size != total:
         raise RuntimeError(
             f"repeat_interleave: allocated size {output_size} does not match the required size "

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import indexing
+from .. import size_arguments
 from ..autograd import modes
 from ..cpu import axis_taps
 from ..dtypes import FLOAT, FROM_NUMPY, float32, float64, int64, uint8
-from ..indexing import as_int, whole
+from ..size_arguments import as_int, whole
 from .argument_guards import check_flag
 from .creation import literal
 from .grid_sampling import says_of_corners
@@ -195,7 +195,7 @@ def _at_once(x, map_):
 
 def _unseen(x):
     """Does nobody look at the parts of calls, which are the CPU's?"""
-    return (not any([o.wants_parts for o in modes.state.observers]) and not indexing.followers
+    return (not any([o.wants_parts for o in modes.state.observers]) and not size_arguments.followers
             and type(x._array) is np.ndarray)
 
 

@@ -10,8 +10,8 @@ from ..cpu import indexed, search
 from ..cpu.histograms import add_numbers, in_intervals, numbers, runs
 from ..cpu.rows import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..indexing import as_int, sizes
 from ..ir.outline import Outline
+from ..size_arguments import as_int, sizes
 from . import dims
 from .batching import all_batched, by_rows, example_ndim
 from .from_data import scalar_tensor, tensor

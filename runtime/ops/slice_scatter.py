@@ -1,7 +1,7 @@
 """A copy of a tensor with another tensor in a slice, a row, a diagonal or a strided part of it."""
 
-from .. import indexing
-from ..indexing import sizes
+from .. import size_arguments
+from ..size_arguments import sizes
 from . import dims
 from .batching import shifted
 from .creation import zeros
@@ -66,7 +66,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
         input,
         src,
         part,
-        ((None, None, None),) * d + ((*indexing.bound(start, end, step, n), step),),
+        ((None, None, None),) * d + ((*size_arguments.bound(start, end, step, n), step),),
         "slice_scatter",
     )
 

@@ -1,7 +1,7 @@
 """Sliding blocks of images as columns, and back."""
 import math
 
-from ..indexing import tuple_of
+from ..size_arguments import tuple_of
 from .convolutions import positive
 from .pools import fold_op, unfold_op, with_batch
 from .registry import apply

@@ -7,8 +7,8 @@ import numpy as np
 from .. import devices, dtypes, return_types
 from ..cpu import sort as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT
-from ..indexing import as_int
 from ..ir import scalar as s
+from ..size_arguments import as_int
 from . import dims
 from .argument_errors import checked_input
 from .batching import shifted

@@ -8,9 +8,9 @@ import numpy as np
 from .. import dtypes
 from ..autograd.modes import is_grad_enabled
 from ..dtypes import FLOAT
-from ..indexing import broadcast_shapes
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, gt, isnan, le, log, log1p, lt, sqrt, where
+from ..size_arguments import broadcast_shapes
 from .argument_errors import checked_input
 from .batching import broadcast
 from .bessel_slopes import SLOPES

@@ -3,8 +3,8 @@
 import builtins
 from itertools import accumulate
 
-from .. import dtypes, indexing
-from ..indexing import as_int
+from .. import dtypes, size_arguments
+from ..size_arguments import as_int
 from . import dims, docstrings
 from .batching import shifted
 from .creation import zeros
@@ -95,7 +95,7 @@ unbind_op.any_sizes = True
 
 
 def _pieces(input, lengths, dim):
-    lengths = tuple([n if type(n) is int else indexing.whole(n) for n in lengths])
+    lengths = tuple([n if type(n) is int else size_arguments.whole(n) for n in lengths])
     return apply(split_op, (input,), {"sizes": lengths, "dim": dim})
 
 
@@ -133,12 +133,12 @@ def _lengths(n, k):
 
 
 def _split_sizes(tensor, lengths, d):
-    lengths = [as_int(s, "split", "split_sizes", index=indexing.whole) for s in lengths]
+    lengths = [as_int(s, "split", "split_sizes", index=size_arguments.whole) for s in lengths]
     _check_lengths(tensor._array.shape[d], d, lengths)
     return _pieces(tensor, lengths, d) if lengths else ()
 
 
-@indexing.checks
+@size_arguments.checks
 def _check_lengths(n, d, lengths):
     """Raise RuntimeError where pieces of these lengths are not all of a dimension."""
     if any([s < 0 for s in lengths]):
@@ -211,7 +211,7 @@ def chunk(input, chunks, dim=0):
     k = -(-n // chunks)
     before = k * (chunks - 1)
     if before < n:                           # the only thing that a trace has to ask of most sizes
-        return _pieces(input, [*[indexing.whole(k)] * (chunks - 1), n - before], d)
+        return _pieces(input, [*[size_arguments.whole(k)] * (chunks - 1), n - before], d)
     return _pieces(input, _lengths(n, k) if n else (0,) * chunks, d)
 
 
@@ -265,7 +265,7 @@ def tensor_split(input, indices_or_sections, dim=0):
     cuts = [i + n if i < 0 else i for i in at]
     views, last = [], 0
     for c in [*cuts, n]:
-        views.append((*indexing.bound(last, max(c, 0), 1, n),))
+        views.append((*size_arguments.bound(last, max(c, 0), 1, n),))
         last = max(c, 0)
     if (
         all(a[1] == b[0] for a, b in zip(views, views[1:]))

@@ -1,7 +1,7 @@
 """The memory behind a tensor: storages, resizing, sharing."""
 import numpy as np
 
-from .. import devices, indexing
+from .. import devices, size_arguments, strided_memory
 from ..autograd import modes
 from ..cpu import shared_memory
 from ..device_arrays import geometry
@@ -105,7 +105,7 @@ class UntypedStorage(Storage):
             return self._seen_as(uint8)
         if not n:
             return np.empty(0, np.uint8)
-        return indexing.strided(
+        return strided_memory.strided(
             self._root.reshape(-1)[:1].view(np.uint8) if self._root.flags.c_contiguous else
             np.lib.stride_tricks.as_strided(self._root.view(np.dtype(f"V{self._root.itemsize}")),
                                             (1,)).view(np.uint8), (n,), (1,))
@@ -278,7 +278,7 @@ def resize_(self, *sizes, memory_format=contiguous_format):
     whet.Size([2])
     """
     _refuse_resize(self, "resize_")
-    shape = indexing.checked_size(indexing.sizes(sizes, "resize_"), "resize_")
+    shape = size_arguments.checked_size(size_arguments.sizes(sizes, "resize_"), "resize_")
     a = self._array
     if shape == a.shape:
         return self
@@ -298,10 +298,10 @@ def _resized(a, shape, n):
     room = UntypedStorage._of(a)
     left = (room._high - address(a)) // a.itemsize if a.size else 0
     if n <= left:
-        return indexing.strided(a, shape, indexing.dense_strides(shape))
+        return strided_memory.strided(a, shape, strided_memory.dense_strides(shape))
     new = new_array((n,), a.dtype)
     if left:
-        new[:left] = indexing.strided(a, (left,), (1,))
+        new[:left] = strided_memory.strided(a, (left,), (1,))
     return new.reshape(shape)
 
 
@@ -343,7 +343,7 @@ def resize_as_(self, other, *, memory_format=None):
 @method()
 def resize(self, *sizes):
     """The tensor viewed in another shape of the same number of elements."""
-    return self.view(indexing.sizes(sizes, "resize"))
+    return self.view(size_arguments.sizes(sizes, "resize"))
 
 
 @method()
@@ -380,9 +380,9 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     a = source._array
     if size is not None:
         size = tuple(size)
-        part = indexing.strided(
+        part = strided_memory.strided(
             devices.places(a), size,
-            tuple(stride) if stride is not None else indexing.dense_strides(size),
+            tuple(stride) if stride is not None else strided_memory.dense_strides(size),
             storage_offset - source.storage_offset())
         a = a.view_as(part) if devices.is_elsewhere(a) else part
     self._array, self._cell, self._base = a, source._shared(), None

@@ -5,12 +5,12 @@ from math import prod
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import dtypes, size_arguments, strided_memory
 from ..cpu import indexed
 from ..cpu.pointwise import Pointwise
-from ..indexing import as_int, sizes, whole
 from ..ir.outline import Outline
 from ..ir.scalar import arg
+from ..size_arguments import as_int, sizes, whole
 from . import dims
 from .autocast_to_float32 import precise
 from .batching import shifted
@@ -98,7 +98,7 @@ def _unfold(a, dimension, size, step):
     strides[dimension] *= step
     if type(a) is Outline:                   # they lie in it, however many they are
         return a.seen((*shape, size), (*strides, inner * item))
-    return indexing.strided(a, (*shape, size), (*[s // item for s in strides], inner))
+    return strided_memory.strided(a, (*shape, size), (*[s // item for s in strides], inner))
 
 
 def _unfolded_sum(g, shape, dimension, size, step):
@@ -220,12 +220,12 @@ def _strided_sum(g, shape, size, stride, offset, base_stride):
     memory = np.zeros(max(n, 0), wide)
     if prod(size):
         if _distinct(size, stride):
-            indexing.strided(memory[:1], size, stride, before + offset)[...] = g
+            strided_memory.strided(memory[:1], size, stride, before + offset)[...] = g
         else:
             np.add.at(memory, _positions(size, stride, before + offset), g.astype(wide, copy=False))
     if prod(shape) == 0:
         return np.zeros(shape, g.dtype)
-    base = indexing.strided(memory[:1], shape, base_stride, before)
+    base = strided_memory.strided(memory[:1], shape, base_stride, before)
     if not _distinct(shape, base_stride):  # each of the elements in one place gets its share
         where = _positions(shape, base_stride, before)
         base = base / np.bincount(where.reshape(-1), minlength=n)[where]
@@ -265,8 +265,8 @@ def _strided_copy(a, size, stride, offset, base_stride):
         return np.empty(size, a.dtype)
     memory = np.zeros(max(n, 1), a.dtype)
     if a.size:
-        indexing.strided(memory[:1], a.shape, base_stride, before)[...] = a
-    return indexing.strided(memory[:1], size, stride, before + offset).copy()
+        strided_memory.strided(memory[:1], a.shape, base_stride, before)[...] = a
+    return strided_memory.strided(memory[:1], size, stride, before + offset).copy()
 
 
 def _as_strided_vjp(g, _y, _x, size, stride, offset, base_stride):
@@ -335,7 +335,7 @@ def _as_strided_copy_each(op, n, inputs, batched, attrs):
 
 as_strided_op = ViewOp(
     "as_strided",
-    lambda a, size, stride, offset, base_stride: indexing.strided(a, size, stride, offset),
+    lambda a, size, stride, offset, base_stride: strided_memory.strided(a, size, stride, offset),
     _as_strided_vjp,
     samples=lambda make: _geometry_samples(make, of_view=False),
     batch=_as_strided_each,
@@ -382,7 +382,7 @@ def _region(name, input, size, stride, storage_offset):
         raise RuntimeError(
             f"{name}: Negative strides are not supported at the moment, got strides: {list(stride)}"
         )
-    indexing.checked_size(size, name)
+    size_arguments.checked_size(size, name)
     if storage_offset is not None and storage_offset < 0:
         raise RuntimeError(f"{name}: Tensor: invalid storage offset {storage_offset}")
     offset = 0 if storage_offset is None else storage_offset - input.storage_offset()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .. import dtypes, indexing
+from .. import dtypes, size_arguments
 from ..dtypes import INT
 from . import docstrings
 from .creation import (
@@ -46,8 +46,8 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
             [0., 1.]])
     """
     check_options("eye", layout, device)
-    n = indexing.as_int(n, "eye", "n", 1, indexing.whole)
-    m = n if m is None else indexing.as_int(m, "eye", "m", 2, indexing.whole)
+    n = size_arguments.as_int(n, "eye", "n", 1, size_arguments.whole)
+    m = n if m is None else size_arguments.as_int(m, "eye", "m", 2, size_arguments.whole)
     if n < 0 or m < 0:
         raise RuntimeError(
             f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
@@ -86,7 +86,7 @@ def places_between(first, end):
 def _triangle(name, columns):
     def indices(row, col, offset=0, *, dtype=None, layout=None, device=None):
         check_options(name, layout, device)
-        row, col, offset = [indexing.as_int(v, name, what, i) for i, (what, v) in enumerate(
+        row, col, offset = [size_arguments.as_int(v, name, what, i) for i, (what, v) in enumerate(
             (("row", row), ("col", col), ("offset", offset)), 1)]
         if row < 0 or col < 0:
             raise RuntimeError(

@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from .. import indexing
-from ..indexing import sizes
+from .. import size_arguments, strided_memory
+from ..size_arguments import sizes
 from ..tensor import Size
 from . import dims, docstrings
 from .batching import aligned, shifted
@@ -37,7 +37,7 @@ def _view(a, size):
         return _dense(a, a.reshape(size, copy=False))
     except ValueError:
         if a.size == 0:
-            return indexing.strided(a, size, indexing.dense_strides(size))
+            return strided_memory.strided(a, size, strided_memory.dense_strides(size))
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
@@ -69,7 +69,7 @@ def reshape(input, shape):
             [3, 4, 5]])
     """
     a = input._array
-    size = indexing.infer_size(sizes((shape,), "reshape"), a.size)
+    size = size_arguments.infer_size(sizes((shape,), "reshape"), a.size)
     if not a.flags.c_contiguous:
         try:
             a.reshape(size, copy=False)
@@ -113,7 +113,7 @@ def view_as(self, other):
     >>> whet.arange(6).view_as(whet.ones(2, 3)).shape
     whet.Size([2, 3])
     """
-    size = indexing.infer_size(other._array.shape, self._array.size)
+    size = size_arguments.infer_size(other._array.shape, self._array.size)
     return apply(view_op, (self,), {"size": size})
 
 
@@ -170,11 +170,11 @@ def unflatten(input, dim, sizes):
     """
     shape = input._array.shape or (1,)
     d = dims.one(dim, len(shape))
-    sizes = indexing.sizes((sizes,), "unflatten")
+    sizes = size_arguments.sizes((sizes,), "unflatten")
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
     try:
-        inner = indexing.infer_size(sizes, shape[d])
+        inner = size_arguments.infer_size(sizes, shape[d])
     except RuntimeError:
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} "
@@ -347,7 +347,7 @@ def _common_shape(shapes):
     out = ()
     for s in shapes:
         try:
-            out = indexing.broadcast_shapes(out, s)
+            out = size_arguments.broadcast_shapes(out, s)
         except RuntimeError:
             n = max(len(out), len(s))
             a, b = (1,) * (n - len(out)) + tuple(out), (1,) * (n - len(s)) + tuple(s)
@@ -366,10 +366,10 @@ def broadcast_shapes(*shapes):
     >>> whet.broadcast_shapes((2, 1), (3,))
     whet.Size([2, 3])
     """
-    shapes = [indexing.numbers(sizes((s,), "broadcast_shapes", "shapes")) for s in shapes]
+    shapes = [size_arguments.numbers(sizes((s,), "broadcast_shapes", "shapes")) for s in shapes]
     if any(n < 0 for s in shapes for n in s):
         raise ValueError("Attempting to broadcast a dimension with negative length!")
-    return Size(indexing.broadcast_shapes(*shapes))
+    return Size(size_arguments.broadcast_shapes(*shapes))
 
 
 # ---- permute -------------------------------------------------------------------------------------

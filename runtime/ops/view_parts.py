@@ -3,7 +3,7 @@ import builtins
 
 import numpy as np
 
-from ..indexing import as_int, whole
+from ..size_arguments import as_int, whole
 from . import dims
 from .batching import all_batched
 from .onnx import shapes as in_onnx

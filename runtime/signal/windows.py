@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import float32, float64
-from ..indexing import as_int
 from ..ops.argument_guards import check_flag
 from ..ops.creation import check_options, float_dtype, literal, require, strided
+from ..size_arguments import as_int
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..indexing import checked_size
 from ..ops.surface import FUNCTIONS as F
+from ..size_arguments import checked_size
 from .rules import rule
 from .tensor import CooTensor, refusal
 

@@ -3,9 +3,9 @@ import math
 import random
 
 import whet
-from whet.indexing import index_of_part
 from whet.op_table import REGISTRY
 from whet.ops.registry import apply
+from whet.strided_memory import index_of_part
 
 ENDS = None, 0, 1, 2, 3, -1, -2
 

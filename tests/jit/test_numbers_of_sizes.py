@@ -4,7 +4,7 @@ tell."""
 import pytest
 import whet
 import whet.nn.functional as F
-from whet import indexing, jit, nn
+from whet import jit, nn, size_arguments
 from whet.autograd import modes
 from whet.ops.observer import Observer
 from whet.ops.registry import execute
@@ -69,7 +69,7 @@ class Looks(Observer):
 def looked_at(function, *args):
     """The ops to which numbers came."""
     look = Looks()
-    indexing.followers.add(look)
+    size_arguments.followers.add(look)
     before, modes.state.observers = modes.state.observers, (look,)
     modes.refresh()
     try:
@@ -77,7 +77,7 @@ def looked_at(function, *args):
     finally:
         modes.state.observers = before
         modes.refresh()
-        indexing.followers.discard(look)
+        size_arguments.followers.discard(look)
     return look.found
 
 
