@@ -48,62 +48,17 @@ class Pointwise:
 
         New results are dense, in the order in memory of the first input that has one.
         """
-        if self.nin == 2:                                    # the usual calls first, in few steps
-            a, b = inputs
-            shape = a.shape
-            if shape and a.flags.c_contiguous:
-                other = b.shape
-                if other == shape:
-                    flat = self._flat.get((a.dtype, b.dtype)) if b.flags.c_contiguous else None
-                else:
-                    flat = (self._flat.get(
-                        (a.dtype, b.dtype,
-                         "number")) if other == () and b.__class__ is np.ndarray else None)
-                if flat is not None:
-                    addr, most, grain, dtype = flat
-                    out = (memory.empty(shape, dtype) if outs is None else _fitting(
-                        outs, shape, dtype))
-                    if out is not None and a.size <= most:
-                        native.launch(addr, a.size, grain, a, b, out)
-                        return [out]
-        elif self.nin == 1:
-            a, = inputs
-            shape = a.shape
-            if shape and a.flags.c_contiguous:
-                flat = self._flat.get(a.dtype)
-                if flat is not None:
-                    addr, most, grain, dtype = flat
-                    out = (memory.empty(shape, dtype) if outs is None else _fitting(
-                        outs, shape, dtype))
-                    if out is not None and a.size <= most:
-                        native.launch(addr, a.size, grain, a, out)
-                        return [out]
-        else:
-            shape, types = None, []
-            for x in inputs:
-                sizes = x.shape
-                if (sizes == shape or shape is None and sizes) and x.flags.c_contiguous:
-                    shape = sizes
-                    types.append(x.dtype)
-                elif sizes == () and x.__class__ is np.ndarray:
-                    types += x.dtype, "number"
-                else:
-                    break
-            else:
-                flat = self._flat.get(tuple(types))
-                if flat is not None and shape:
-                    addr, most, grain, dtype = flat
-                    out = (memory.empty(shape, dtype) if outs is None else _fitting(
-                        outs, shape, dtype))
-                    if out is not None and out.size <= most:
-                        native.launch(addr, out.size, grain, *inputs, out)
-                        return [out]
-        if outs is not None:
-            key = tuple([x for a in (*inputs, *outs) for x in (a.dtype, a.shape, a.strides)])
-        elif self.nin == 2:
-            key = a.dtype, shape, a.strides, b.dtype, b.shape, b.strides
-        else:
-            key = tuple([x for a in inputs for x in (a.dtype, a.shape, a.strides)])
+        n = self.nin
+        flat = (self._flat_of_two(*inputs) if n == 2 else self._flat_of_one(*inputs) if n == 1
+                else self._flat_of_many(inputs))
+        if flat is not None:
+            addr, most, grain, dtype = flat
+            shape = inputs[0].shape or next(x.shape for x in inputs if x.shape)
+            out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
+            if out is not None and out.size <= most:
+                native.launch(addr, out.size, grain, *inputs, out)
+                return [out]
+        key = _key(inputs if outs is None else (*inputs, *outs))
         plan = self._plans.get(key) or self._make(key, inputs, outs)
         # NumPy scalars have no address of their own
         if plan.numbers:
@@ -113,9 +68,39 @@ class Pointwise:
         plan.run(inputs, outs)
         return list(outs)
 
+    # What `_keep_flat` kept for dense inputs such as these, in as few steps as their number allows:
+    # usual calls come here, and take little longer than these steps do.
+
+    def _flat_of_one(self, a):
+        return self._flat.get(a.dtype) if a.shape and a.flags.c_contiguous else None
+
+    def _flat_of_two(self, a, b):
+        shape = a.shape
+        if not shape or not a.flags.c_contiguous:
+            return None
+        other = b.shape
+        if other == shape:
+            return self._flat.get((a.dtype, b.dtype)) if b.flags.c_contiguous else None
+        if other == () and b.__class__ is np.ndarray:
+            return self._flat.get((a.dtype, b.dtype, "number"))
+        return None
+
+    def _flat_of_many(self, inputs):
+        shape, types = None, []
+        for x in inputs:
+            sizes = x.shape
+            if (sizes == shape or shape is None and sizes) and x.flags.c_contiguous:
+                shape = sizes
+                types.append(x.dtype)
+            elif sizes == () and x.__class__ is np.ndarray:
+                types += x.dtype, "number"
+            else:
+                return None
+        return self._flat.get(tuple(types)) if shape else None
+
     def plan(self, inputs, outs):
         """The plan for operands like these, for callers that keep it."""
-        key = tuple([x for a in (*inputs, *outs) for x in (a.dtype, a.shape, a.strides)])
+        key = _key((*inputs, *outs))
         return self._plans.get(key) or self._make(key, inputs, outs)
 
     def has_kernel(self, inputs, outs):
@@ -165,6 +150,14 @@ class Pointwise:
                 x for a in inputs for x in ((a.dtype, "number") if a.shape == () else (a.dtype,))]
             self._flat[types[0] if self.nin == 1
                        else tuple(types)] = (plan.addr, plan.most, plan.grain, plan.news[0][1])
+
+
+def _key(arrays):
+    """What a plan for these goes by."""
+    if len(arrays) == 2:
+        a, b = arrays
+        return a.dtype, a.shape, a.strides, b.dtype, b.shape, b.strides
+    return tuple([x for a in arrays for x in (a.dtype, a.shape, a.strides)])
 
 
 def _runs_reference(elements):
