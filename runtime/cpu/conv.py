@@ -10,7 +10,6 @@ only.
 import itertools
 import math
 import operator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,55 +36,22 @@ from .rows import contiguous
 from .sized_plans import by_sizes
 from .taped_launches import partial
 from .window_geometry import wide
-from .window_parts import Pack
 
 F32 = np.dtype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """Weights, and their packed form."""
-    weight: np.ndarray
-    pack: Pack | None
-    data: np.ndarray | None
-
-
-def pack_weight(w, x_shape, stride, padding, dilation, groups):
-    """Pack weights for `conv` with inputs of this shape, for any number of images, so that calls
-    need not.
-
-    The array is not watched: pack again when it changes.
-    """
-    w = contiguous(w)
-    if w.dtype not in ELEM or REFERENCE:
-        return Packed(w, None, None)
-    pack = conv_plan(np.empty(x_shape, w.dtype), w, None, stride, padding, dilation, groups).pack
-    if pack is None:
-        return Packed(w, None, None)
-    data = memory.empty((pack.size,), w.dtype)
-    native.launch(pack.kernel, pack.units, pack.grain, w, data, *pack.numbers)
-    return Packed(w, pack, data)
-
-
 def _launch(plan, x, w, y, *operands):
-    """Run a plan; w is an array or Packed. The epilogue's operands follow the geometry among the
-    kernel's arguments."""
-    packed, pack = None, plan.pack
-    if type(w) is Packed:
-        packed, w = w, w.weight
-    w = contiguous(w)
+    """Run a plan. The epilogue's operands follow the geometry among the kernel's arguments."""
+    w, pack = contiguous(w), plan.pack
     if pack is None:
         room = scratch(plan.scratch)
     else:
         if x.strides[-1] != x.itemsize:
             x = contiguous(x)
-        if packed is not None and packed.pack == pack:
-            room, w = scratch(plan.scratch), packed.data
-        else:
-            room = scratch(plan.scratch + pack.size * x.itemsize)
-            packed = room[plan.scratch:]
-            native.launch(pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers)
-            w = packed
+        room = scratch(plan.scratch + pack.size * x.itemsize)
+        packed = room[plan.scratch:]
+        native.launch(pack.kernel, pack.units, pack.grain, w, packed, *pack.numbers)
+        w = packed
     native.launch(plan.kernel, plan.units, plan.grain, x, w, y, room, plan.geometry, *operands)
 
 
@@ -98,24 +64,23 @@ def conv(x, w, bias, stride, padding, dilation, groups):
     """y[n, o, p] = bias[o] + sum over (c, tap) of w[o, c, tap] * x[n, c, p * stride + tap *
     dilation - padding].
 
-    w may be `Packed`, bias None; the attributes are tuples with a number for each spatial
-    dimension.
+    bias may be None; the attributes are tuples with a number for each spatial dimension.
     """
-    weight, x = w.weight if type(w) is Packed else w, _in_rows(x)
-    key = ("conv", x.shape, x.strides, x.dtype, weight.shape, weight.dtype, stride, padding,
+    x = _in_rows(x)
+    key = ("conv", x.shape, x.strides, x.dtype, w.shape, w.dtype, stride, padding,
            dilation, groups, bias is None, thread_pool.get_num_threads())
     plan = known.get(key)
     if plan is None:
         if x.dtype not in ELEM or REFERENCE:
-            return _through(conv, reference_conv, x, weight, bias, stride, padding, dilation,
+            return _through(conv, reference_conv, x, w, bias, stride, padding, dilation,
                             groups)
         if elements(x) is None:
             return conv(x.copy(), w, bias, stride, padding, dilation, groups)
-        plan = remember(key, _planned(x, weight, _bias(bias), stride, padding, dilation, groups))
+        plan = remember(key, _planned(x, w, _bias(bias), stride, padding, dilation, groups))
     y = memory.empty(plan.out, x.dtype)
     if plan.units:
         if bias is not None:
-            _check(bias, x, weight.shape[:1])
+            _check(bias, x, w.shape[:1])
             bias = contiguous(bias)
         _launch(plan, x, w, y, bias)
     return y
@@ -138,12 +103,11 @@ def conv_fused(x, w, epilogue, operands, stride, padding, dilation, groups, out=
     given, also as an operand with a value for each pixel. The bits are those of the separate
     operations.
     """
-    weight = w.weight if type(w) is Packed else w
     if elements(x) is None:
         x = x.copy()
-    plan = _plan(x, weight, epilogue, stride, padding, dilation, groups)
+    plan = _plan(x, w, epilogue, stride, padding, dilation, groups)
     for a, extent in zip(operands, epilogue.operands, strict=True):
-        _check(a, x, {"channel": weight.shape[:1], "pixel": plan.out, "one": ()}[extent])
+        _check(a, x, {"channel": w.shape[:1], "pixel": plan.out, "one": ()}[extent])
     if out is None:
         out = memory.empty(plan.out, x.dtype)
     elif out.shape != plan.out or out.dtype != x.dtype or not out.flags.c_contiguous:

@@ -118,8 +118,3 @@ def lent_of(a: np.ndarray) -> PieceReference | None:
     while isinstance(base, np.ndarray):
         base = base.base
     return base.lent if type(base) is PinnedBytes else None
-
-
-def first_byte(a: np.ndarray) -> int:
-    """The host's address of an array's first element."""
-    return int(a.__array_interface__["data"][0])

@@ -174,7 +174,8 @@ gather_op.gathered = lambda a, index, dim: Named((index,), (dim,), each=True, er
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None
 
 
-def _gather_shape(op, input, dim, index):
+def _checked_dim(input, dim, index):
+    """The dimension along which is gathered, where the index has sizes that fit."""
     n = input._array.ndim
     d = dims.one(dim, n)
     if max(index._array.ndim, 1) != max(n, 1):
@@ -200,7 +201,7 @@ def gather(input, dim, index, *, sparse_grad=False):
         dims.one(dim, input._array.ndim)
         return reshape(input, (-1,))[:0].reshape(index.shape)
     check_index("gather", index, "gather(): Expected dtype int32/int64 for index")
-    d = _gather_shape("gather", input, dim, index)
+    d = _checked_dim(input, dim, index)
     if not index._array.ndim and input._array.ndim:
         return apply(gather_op, (input, index.reshape(1)), {"dim": d}).reshape(())
     return apply(gather_op, (input, index), {"dim": d})

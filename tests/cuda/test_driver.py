@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from whet.cuda import allocator, device_state
 from whet.cuda.driver import CudaError, Launch, OutOfMemoryError
-from whet.cuda.pinned import first_byte
 from whet.cuda.simulated import memory
 from whet.cuda.simulated.driver import SimulatedDriver
 
@@ -20,6 +19,11 @@ def pinned(driver, data):
     a = np.frombuffer((ctypes.c_uint8 * data.nbytes).from_address(address), data.dtype)
     a[:] = data
     return address, a
+
+
+def first_byte(a):
+    """The host's address of an array's first element."""
+    return a.__array_interface__["data"][0]
 
 
 def test_the_host_cannot_follow_an_address_of_a_device():

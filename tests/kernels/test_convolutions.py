@@ -484,20 +484,6 @@ def test_an_epilogue_has_the_bits_of_the_operations(x, w, at):
     assert_same_bits(out, sums + residual)
 
 
-@pytest.mark.parametrize("x, w, at", SHAPES)
-def test_packed_weights_give_the_same_bits(x, w, at):
-    x, w, b = make(*x), make(*w), make(w[0])
-    packed = K.pack_weight(w, x.shape, *at)
-    want = K.conv(x, w, b, *at)
-    # not watched, and only read where nothing was transformed
-    w += 1
-    if packed.data is not None:
-        assert_same_bits(K.conv(x, packed, b, *at), want)
-        assert_same_bits(K.conv(x[:1], packed, b, *at), want[:1])
-    else:
-        assert_same_bits(K.conv(x, packed, b, *at), K.conv(x, w, b, *at))
-
-
 @pytest.mark.drawn(3)
 @pytest.mark.parametrize("x, w, at",
                          [*SHAPES, ((2, 70, 5, 7), (66, 70, 3, 2), ((1, 1), (1, 0), (1, 2), 1))])

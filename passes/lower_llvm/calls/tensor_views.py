@@ -51,7 +51,7 @@ def window(f: Fn, g: Glue, arr: Val, descr: Val, nd: Val, dims: Val, strides: Va
 def share(f: Fn, g: Glue, src: Val, t: Val, fail: str) -> None:
     """Make the new tensor `t` a view of `src`: they share a version cell, and `t` follows the
     history of the base."""
-    _share_cell(f, g, src, t, fail)
+    _share_cell(g, src, t, fail)
     _share_base(f, g, src, t)
 
 
@@ -65,11 +65,11 @@ def share_for_use(f: Fn, g: Glue, src: Val, t: Val, fail: str, flags: Val, unsaf
         inference = g.ld(src, T["rg"], "i64") & flags & IN_INFERENCE
         several = f.sel(unsafe, ONE_OF_SEVERAL, f.as_val(0, "i64"))
         g.st(bits | silent | inference | several, t, T["rg"])
-    _share_cell(f, g, src, t, fail)
+    _share_cell(g, src, t, fail)
     f.if_(based, base)
 
 
-def _share_cell(f: Fn, g: Glue, src: Val, t: Val, fail: str) -> None:
+def _share_cell(g: Glue, src: Val, t: Val, fail: str) -> None:
     cell = g.cell_of(src, fail)
     g.inc(cell)
     g.st(cell, t, T["cell"])

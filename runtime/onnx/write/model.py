@@ -63,7 +63,7 @@ def build(
         values[number] = split(b, x) if is_complex(types[number]) else x
     walk = translated(nodes, types, b, values, [number for number, _ in signature.outputs])
     _name_outputs(b, walk, signature)
-    return Model(_proto(b, walk, types, signature, inputs), walk.problems)
+    return Model(_proto(b, types, signature, inputs), walk.problems)
 
 
 def _free(b: FormulaBuilder, name: str) -> str:
@@ -92,7 +92,6 @@ def _name_outputs(b: FormulaBuilder, walk: Translation, signature: Signature) ->
 
 def _proto(
     b: FormulaBuilder,
-    walk: Translation,
     types: Mapping[int, Type],
     signature: Signature,
     input_values: Mapping[int, Value],
