@@ -45,7 +45,7 @@ def load_archive(path: str | os.PathLike[str], check: bool = True,
 
 
 def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
-    """Write a traced or exported function into an archive: see `saved.py`.
+    """Write a traced or exported function into an archive: see `save_and_load.py`.
 
     >>> import os, tempfile
     >>> import whet

@@ -1,7 +1,7 @@
 """Tensor: an array, its place in the recorded graph, and methods that the ops bring.
 
 The fields live in `tensor_base.Base`. What a tensor is besides its elements is told by the methods
-in `tensor_properties.py`. Ops attach their methods in `whet/ops/__init__.py`.
+in `tensor_properties.py`. Ops attach their methods in `ops/__init__.py`.
 """
 import numpy as np
 
@@ -250,7 +250,14 @@ class Tensor(TensorProperties):
 
     @declared_for_tracing.goes_by_no_size
     def is_inference(self):
-        """Was this tensor made in inference mode?"""
+        """Was this tensor made in inference mode?
+
+        >>> import whet
+        >>> with whet.inference_mode():
+        ...     x = whet.ones(2)
+        >>> x.is_inference(), whet.ones(2).is_inference()
+        (True, False)
+        """
         return bool(self._rg & IN_INFERENCE)
 
     def _is_view(self):

@@ -1,4 +1,4 @@
-"""Tells a profiler what traced functions do (see `whet/profiler/hooks.py`).
+"""Tells a profiler what traced functions do (see `profiler/hooks.py`).
 
 Each call becomes a span, and within it the search for a recording that fits, a recording, or a
 replay with the launches of each node: the ops that are fused in it name them. Machine code, which

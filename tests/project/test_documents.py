@@ -70,3 +70,39 @@ def test_files_that_are_named_are_there(path):
             assert (ROOT / name).exists(), f"{path.name}: {name}"
         elif name.endswith(".py"):
             assert (ROOT / "runtime" / name).exists(), f"{path.name}: runtime/{name}"
+
+
+def named_in_files(text):
+    """(file, name) of what a document says that a file has."""
+    return [
+        *re.findall(r"`([\w/]+\.py)` \(`(\w+)`\)", text),
+        *[(file, name) for name, file in re.findall(r"`(\w+)` (?:in|of) `([\w/]+\.py)`", text)]]
+
+
+def test_what_is_named_in_files_is_found():
+    everything = [pair for path in READ for pair in named_in_files(path.read_text())]
+    assert ("passes/pipeline.py", "REWRITES") in everything and len(everything) > 8
+
+
+@pytest.mark.parametrize("path", READ, ids=named(READ))
+def test_what_is_named_in_files_is_there(path):
+    for file, name in named_in_files(path.read_text()):
+        at = ROOT / file if (ROOT / file).exists() else ROOT / "runtime" / file
+        assert re.search(rf"\b{name}\b", at.read_text()), f"{path.name}: {file}: {name}"
+
+
+# a file of users', which is none here
+OF_USERS = {"hubconf.py"}
+
+
+def test_files_that_the_code_names_are_there():
+    code = [path for folder in ("runtime", "ir", "passes", "jit", "stubs", "benchmarks")
+            for path in (ROOT / folder).rglob("*.py")]
+    # `numpy_arrays.py` is a file of any folder, `guards/places.py` one of a folder of this name
+    ends = {"/".join(path.parts[-n:]) for folder in (*{p.parent for p in code}, ROOT / "tests")
+            for path in folder.glob("*.*") for n in range(1, len(path.parts))}
+    missing = {f"{path.relative_to(ROOT)}: {name}" for path in code
+               for name in re.findall(r"(?<![\w/*.])([\w/]*\w\.(?:py|md|js))(?=[`: ,;.)\n])",
+                                      path.read_text())
+               if name not in ends | OF_USERS and not (ROOT / name).exists()}
+    assert not missing
