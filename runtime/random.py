@@ -8,34 +8,15 @@ import os
 import threading
 
 from . import declared_for_tracing as _declared_for_tracing
+from . import random_generator_events as _events
 from .autograd import modes
-from .autograd.modes import beyond
-from .random_generator_events import Copied, Made, SeedAsked, Seeded, StateSet, StateTold
 
 
 def _tell(generator, event, *facts):
     """Tell whoever observes the run what happens to a generator: an event with these facts."""
     observers = modes.state.observers
     if observers and not observers[-1].positioned(generator, event(*facts)):
-        beyond(event.unobserved)
-
-
-class Position:
-    """A place in a stream of random numbers: so many blocks after where a generator is, or after
-    the start of a seed."""
-    __slots__ = ("of", "seed", "offset")
-
-    def __init__(self, of, seed, offset):
-        self.of, self.seed, self.offset = of, seed, offset
-
-    def now(self):
-        """(seed, position)"""
-        return ((self.seed, self.offset) if self.of is None else
-                (self.of._seed, self.of._offset + self.offset))
-
-    def key(self):
-        """What tells it from others."""
-        return self.of and id(self.of), self.seed, self.offset
+        modes.beyond(event.unobserved)
 
 
 class Generator:
@@ -53,27 +34,27 @@ class Generator:
         from .devices import as_device
         as_device(device)
         self._seed, self._offset, self._lock = 67280421310721, 0, threading.Lock()
-        _tell(self, Made)
+        _tell(self, _events.Made)
 
     def manual_seed(self, seed):
         """Start the stream of `seed` from its beginning."""
         seed = int(seed)
         if not -0x8000000000000000 <= seed <= 0xFFFFFFFFFFFFFFFF:
             raise RuntimeError(f"Overflow when unpacking long: seed {seed} does not fit 64 bits")
-        _tell(self, Seeded, seed & 0xFFFFFFFFFFFFFFFF)
+        _tell(self, _events.Seeded, seed & 0xFFFFFFFFFFFFFFFF)
         self._seed, self._offset = seed & 0xFFFFFFFFFFFFFFFF, 0
         return self
 
     def seed(self):
         """Start a stream that nobody else has; returns its seed."""
-        beyond("the random numbers are seeded by chance")
+        modes.beyond("the random numbers are seeded by chance")
         self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self._seed
 
     @_declared_for_tracing.goes_by_no_size
     def initial_seed(self):
         """The seed of the stream."""
-        _tell(self, SeedAsked)
+        _tell(self, _events.SeedAsked)
         return self._seed
 
     @property
@@ -105,7 +86,7 @@ class Generator:
             np.frombuffer(
                 self._seed.to_bytes(8, "little") + self._offset.to_bytes(8, "little"),
                 np.uint8).copy()))
-        _tell(self, StateTold, state)
+        _tell(self, _events.StateTold, state)
         return state
 
     def set_state(self, state):
@@ -114,7 +95,7 @@ class Generator:
         if a is None or a.dtype.kind != "u" or a.dtype.itemsize != 1 or a.shape != (16,):
             raise TypeError("expected a ByteTensor of 16 elements, as Generator.get_state() gives")
         raw = a.tobytes()
-        _tell(self, StateSet, state)
+        _tell(self, _events.StateSet, state)
         self._seed, self._offset = (int.from_bytes(raw[:8],
                                                    "little"), int.from_bytes(raw[8:], "little"))
 
@@ -122,11 +103,11 @@ class Generator:
         """A second generator at the same position."""
         g = Generator()
         g._seed, g._offset = self._seed, self._offset
-        _tell(g, Copied, self)
+        _tell(g, _events.Copied, self)
         return g
 
     def __reduce__(self):
-        beyond("a generator is pickled")
+        modes.beyond("a generator is pickled")
         return _restore, (self._seed, self._offset)
 
     def __deepcopy__(self, memo):

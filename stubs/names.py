@@ -28,11 +28,10 @@ PARTS = {
 # helpers that have no underscore
 HIDDEN = {
     "whet": ("dtypes", "devices", "size_arguments", "strided_memory", "tensor_base"),
-    "whet.nn.init": ("fans", "linear_", "warn"),
+    "whet.nn.init": ("fans", "linear_"),
     "whet.jit": ("Final",),
-    "whet.random": ("Position", "beyond"),
     "whet.nn": ("Layer", "layer"),
-    "whet.utils.checkpoint": ("Stopped", "contextlib"),
+    "whet.utils.checkpoint": ("contextlib",),
     "whet.utils.hooks": ("Hooks",)}
 
 

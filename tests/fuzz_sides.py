@@ -381,7 +381,7 @@ def interpreted():
     from whet.jit.guards import native_table
     from whet.jit.program.program import Program
     from whet.jit.program.replay_miss import Miss
-    from whet.random import Position
+    from whet.random_position import Position
 
     def run(self, given, spent=()):
         wanted = [*self.results, *self.counted]

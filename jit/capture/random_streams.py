@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from whet.random import Generator, Position
+from whet.random import Generator
 from whet.random_generator_events import (
     Copied,
     Event,
@@ -20,6 +20,7 @@ from whet.random_generator_events import (
     StateSet,
     StateTold,
 )
+from whet.random_position import Position
 from whet.tensor_base import Base
 
 if TYPE_CHECKING:

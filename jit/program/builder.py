@@ -54,7 +54,7 @@ from .writes_and_questions import ordered
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array
-    from whet.random import Position
+    from whet.random_position import Position
 
     from .arena import Piece
     from .arena_in_results import LentResults

@@ -22,7 +22,7 @@ from whet.ir.graph import Node, Ref
 from whet.layouts import memory_format
 from whet.ops.registry import REGISTRY, Op
 from whet.passes.fold_constants import MOST
-from whet.random import Position
+from whet.random_position import Position
 from whet.tensor import Size
 
 from ..guards.code_origin import origin_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from whet.ir.graph import Draw, Node
-from whet.random import Position
+from whet.random_position import Position
 
 WORDS = 1 << 64                  # a position is counted modulo the numbers of a word
 

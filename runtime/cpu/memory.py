@@ -24,7 +24,7 @@ from . import allocator, guarded_memory, native
 from .allocator import heap_word
 from .allocator_layout import CACHED, FRESH, LIMIT, LIVE, PEAK, REUSED, SMALLEST
 
-__all__ = ["empty", "empty_cache", "reset_peak", "scratch", "set_limit", "stats"]
+__all__ = ["empty_cache", "reset_peak", "set_limit", "stats"]    # what is for users
 MUCH = 1 << 27                   # bytes: what takes longer to fill than new memory takes to come
 empty: Callable[..., np.ndarray]         # made at first use, by __getattr__
 

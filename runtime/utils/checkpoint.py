@@ -4,7 +4,7 @@ import contextlib
 
 from ..amp import autocast
 from ..autograd import modes, node
-from ..ops.registry import Stopped
+from ..ops.registry import Stopped as _Stopped
 from ..random import default_generator
 from .selective_checkpoint import (  # noqa: F401
     CheckpointPolicy,
@@ -29,7 +29,7 @@ def noop_context_fn():
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _Again(Stopped):
+class _Again(_Stopped):
     """Raised inside the second run once everything wanted has been saved."""
 
 

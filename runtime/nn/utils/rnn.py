@@ -3,8 +3,8 @@ from collections import namedtuple
 
 import whet
 
-from ...ops.number_questions import has_positive
-from ...ops.registry import ask
+from ...ops.number_questions import has_positive as _has_positive
+from ...ops.registry import ask as _ask
 from ...tensor import Tensor
 
 
@@ -137,7 +137,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         raise RuntimeError("Cannot pack empty tensors.")
     order = None
     if enforce_sorted:
-        if ask(has_positive, lengths.diff()):
+        if _ask(_has_positive, lengths.diff()):
             raise RuntimeError(
                 "`lengths` array must be sorted in decreasing order when `enforce_sorted` is "
                 "True. You can pass `enforce_sorted=False` to pack_padded_sequence and/or "
@@ -146,12 +146,12 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         lengths, order = lengths.sort(descending=True, stable=True)
         order = order.to(input.device)
         input = input.index_select(1, order)
-    if ask(has_positive, 1 - lengths):
+    if _ask(_has_positive, 1 - lengths):
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' "
             "that is <= 0")
     there = whet.arange(input.shape[0]).unsqueeze(1) < lengths
-    if ask(has_positive, lengths - there.sum(0)):
+    if _ask(_has_positive, lengths - there.sum(0)):
         raise RuntimeError(
             f"Expected lengths of at most {input.shape[0]} (the padded size), but got "
             f"{int(lengths[0])}")
@@ -174,7 +174,7 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     lengths = there.sum(0)
     if total_length is not None:
         there = whet.arange(total_length).unsqueeze(1) < lengths
-        if ask(has_positive, lengths - there.sum(0)):
+        if _ask(_has_positive, lengths - there.sum(0)):
             raise ValueError(
                 "Expected total_length to be at least the length of the longest sequence in "
                 f"input, but got total_length={total_length} and max sequence length being "
