@@ -17,7 +17,14 @@ BOOL, INT, FLOAT, COMPLEX, STORED = 0, 1, 2, 3, 4
 
 
 class dtype:
-    """An element type. There is one object for each; compare with `is` or `==`."""
+    """An element type. There is one object for each; compare with `is` or `==`.
+
+    >>> import whet
+    >>> whet.ones(2).dtype is whet.float32
+    True
+    >>> whet.float16.itemsize, whet.float16.is_floating_point
+    (2, True)
+    """
     __slots__ = (("name", "short", "np", "kind", "itemsize", "is_signed", "code",
                   "is_floating_point", "is_complex", "letter"))
 

@@ -15,17 +15,32 @@ class _Named:
 
 
 class layout(_Named):
-    """How a tensor's elements are held: `strided`, as those that are not zero, or as parts."""
+    """How a tensor's elements are held: `strided`, as those that are not zero, or as parts.
+
+    >>> import whet
+    >>> whet.eye(2).layout, whet.eye(2).to_sparse().layout
+    (whet.strided, whet.sparse_coo)
+    """
     __slots__ = ()
 
 
 class memory_format(_Named):
-    """How the dimensions of a tensor follow each other in memory."""
+    """How the dimensions of a tensor follow each other in memory.
+
+    >>> import whet
+    >>> whet.zeros(1, 3, 2, 2).to(memory_format=whet.channels_last).stride()
+    (12, 1, 6, 3)
+    """
     __slots__ = ()
 
 
 class qscheme(_Named):
-    """How integers stand for real numbers: by one scale, or by one for each place of an axis."""
+    """How integers stand for real numbers: by one scale, or by one for each place of an axis.
+
+    >>> import whet
+    >>> whet.quantize_per_tensor(whet.ones(2), 0.5, 0, whet.qint8).qscheme()
+    whet.per_tensor_affine
+    """
     __slots__ = ()
 
 

@@ -112,9 +112,12 @@ logsigmoid, hardshrink, softsign, tanhshrink = (
 tanh, sigmoid = _F["tanh"], _F["sigmoid"]
 
 
-
 def assert_int_or_pair(arg, arg_name, message):
-    """Raise AssertionError where an argument is neither a number nor two of them."""
+    """Raise AssertionError where an argument is neither a number nor two of them.
+
+    >>> from whet.nn.functional import assert_int_or_pair
+    >>> assert_int_or_pair((2, 3), "kernel_size", "{} must be an int or a pair")
+    """
     assert isinstance(arg, int) or len(arg) == 2, message.format(arg_name)
 
 

@@ -10,8 +10,8 @@ import whet
 
 from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes
-from ..autograd.modes import warn
 from ..ops.argument_guards import guard as _guard
+from ..ops.docstrings import of_variant as _of_variant
 from ..ops.registry import check_tensors as _check_tensors
 
 # set where modules are made whose first values nobody will read
@@ -98,7 +98,7 @@ def _fan(tensor, mode):
 
 def _is_empty(tensor):
     if 0 in tensor.shape:
-        warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+        modes.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
         return True
     return False
 
@@ -136,7 +136,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
+        modes.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
                       "The distribution of values may be incorrect.", stacklevel=3)
     low, high = ((1 + math.erf((x - mean) / std / math.sqrt(2))) / 2 for x in (a, b))
     # the inverse of the distribution function does the rest
@@ -156,13 +156,23 @@ def constant_(tensor, val):
 
 
 def ones_(tensor):
-    """Ones."""
+    """Ones.
+
+    >>> import whet
+    >>> whet.nn.init.ones_(whet.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 @_quietly
 def zeros_(tensor):
-    """Zeros."""
+    """Zeros.
+
+    >>> import whet
+    >>> whet.nn.init.zeros_(whet.empty(2))
+    tensor([0., 0.])
+    """
     return tensor.zero_()
 
 
@@ -320,11 +330,12 @@ for _name, _fn in list(globals().items()):
 def _under_its_old_name(function):
     @functools.wraps(function)
     def old(*args, **kwargs):
-        warn(f"`nn.init.{old.__name__}` is now deprecated in favor of "
+        modes.warn(f"`nn.init.{old.__name__}` is now deprecated in favor of "
              f"`nn.init.{function.__name__}`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
     old.__name__ = old.__qualname__ = function.__name__.rstrip("_")
-    old.__doc__ = f"The old name of `{function.__name__}`."
+    old.__doc__ = _of_variant(f"The old name of `{function.__name__}`.", function.__name__,
+                              old.__name__, function.__doc__)
     return old
 
 

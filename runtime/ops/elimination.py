@@ -191,6 +191,15 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
 
 
 def packed_lu(A, pivot=True, get_infos=False):
-    """(factors, pivots) or (factors, pivots, infos): `whet.lu`."""
+    """(factors, pivots) or (factors, pivots, infos): `whet.lu`.
+
+    >>> import whet
+    >>> factors, pivots = whet.lu(whet.tensor([[0., 2.], [1., 3.]]))
+    >>> pivots.tolist()         # the rows were exchanged
+    [2, 2]
+    >>> factors
+    tensor([[1., 3.],
+            [0., 2.]])
+    """
     r = lu_factor_ex(A, pivot=pivot)
     return tuple(r) if get_infos else tuple(r[:2])

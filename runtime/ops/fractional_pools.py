@@ -6,6 +6,7 @@ from ..dtypes import int64
 from ..size_arguments import tuple_of
 from .argument_guards import guard
 from .creation import zeros
+from .docstrings import with_example
 from .pools import with_batch
 from .public_functions import compile_function
 from .ranges import arange
@@ -113,9 +114,12 @@ def _publish():
             f = compile_function(name,
                                  f"def {name}({params}):\n    return {result}",
                                  {"fractional_max_pool": fractional_max_pool})
-            f.__doc__ = (
+            f.__doc__ = with_example(
                 f"The largest value of each window, over {n} spatial dimensions; windows are at "
-                "pseudo-random distances.")
+                "pseudo-random distances.",
+                f"whet.nn.functional.{name}(whet.ones(1, 3{', 5' * n}), 2, output_size=2)"
+                f"{'[1]' if 'indices' in name else ''}.shape",
+                f"whet.Size([1, 3{', 2' * n}])")
             found[name] = guard(f)
     return found
 

@@ -260,7 +260,13 @@ GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 @function("grid_sampler_2d", "grid_sampler_3d", method=False)
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """`nn.functional.grid_sample` with its modes as numbers, which are in
-    `GRID_SAMPLE_INTERPOLATION_MODES` and `GRID_SAMPLE_PADDING_MODES`."""
+    `GRID_SAMPLE_INTERPOLATION_MODES` and `GRID_SAMPLE_PADDING_MODES`.
+
+    >>> import whet
+    >>> image, middle = whet.tensor([[[[1.0, 3.0]]]]), whet.zeros(1, 1, 1, 2)
+    >>> whet.grid_sampler(image, middle, 0, 0, True).item()
+    2.0
+    """
     modes, paddings = tuple(GRID_SAMPLE_INTERPOLATION_MODES), tuple(GRID_SAMPLE_PADDING_MODES)
     at = interpolation_mode, padding_mode
     if not all(i in range(3) for i in at):

@@ -83,7 +83,12 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 @function(method=False)
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1,
                             ceil_mode=False):
-    """(`max_pool1d`, the places of the maxima)."""
+    """(`max_pool1d`, the places of the maxima).
+
+    >>> import whet
+    >>> whet.max_pool1d_with_indices(whet.tensor([[1., 3., 2., 0.]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
     return max_pool(input, kernel_size, stride, padding, dilation, ceil_mode, True, 1)
 
 

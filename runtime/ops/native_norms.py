@@ -30,7 +30,12 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 @function(method=False)
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
-    """(`group_norm`, the means, 1 / the standard deviations) of N examples with C channels."""
+    """(`group_norm`, the means, 1 / the standard deviations) of N examples with C channels.
+
+    >>> import whet
+    >>> whet.native_group_norm(whet.tensor([[1., 3.]]), None, None, 1, 2, 1, 1, 0.0)[1]
+    tensor([[2.]])
+    """
     y = group_norm(input, group, weight, bias, eps)
     of_groups = _statistics(input.reshape(N, group, C // group * HxW), 2, eps, weight)
     return (y, *[s.squeeze(2) for s in of_groups])
@@ -38,7 +43,13 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
 @function(method=False, out=True)
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
-    """(`batch_norm`, the means, 1 / the standard deviations of the batch: none but in training)."""
+    """(`batch_norm`, the means, 1 / the standard deviations of the batch: none but in training).
+
+    >>> import whet
+    >>> x = whet.tensor([[1.], [3.]])
+    >>> whet.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-5)[1]
+    tensor([2.])
+    """
     check_flag("native_batch_norm", "training", training)
     check_real("native_batch_norm", "momentum", momentum)
     y = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)

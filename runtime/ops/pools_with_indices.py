@@ -2,6 +2,7 @@
 import functools
 import inspect
 
+from .docstrings import of_variant
 from .pools import POOLS
 
 
@@ -13,7 +14,9 @@ def _with_indices(pool):
         taken.arguments["return_indices"] = True
         return pool(*taken.args, **taken.kwargs)
     call.__name__ = call.__qualname__ = f"{pool.__name__}_with_indices"
-    call.__doc__ = f"`{pool.__name__}`, and the places of the largest values."
+    says = f"`{pool.__name__}`, and the places of the largest values."
+    call.__doc__ = of_variant(says, pool.__name__, call.__name__, pool.__doc__).replace(
+        ").shape", ")[1].shape")
     return call
 
 

@@ -5,6 +5,7 @@ import importlib
 from ..composite import Composite
 from ..dtypes import float32
 from .argument_errors import checked_input
+from .docstrings import with_example
 from .surface import FUNCTIONS, METHODS, function
 
 
@@ -72,7 +73,14 @@ def dequantize(input):
 
 @function(method=False)
 def quantized_batch_norm(input, weight, bias, mean, var, eps, output_scale, output_zero_point):
-    """`batch_norm` by known statistics of a tensor of a quantised type, by another scale."""
+    """`batch_norm` by known statistics of a tensor of a quantised type, by another scale.
+
+    >>> import whet
+    >>> q = whet.quantize_per_tensor(whet.ones(1, 2, 1, 1), 0.5, 0, whet.quint8)
+    >>> one, zero = whet.ones(2), whet.zeros(2)
+    >>> whet.quantized_batch_norm(q, one, zero, zero, one, 0.0, 0.25, 0).int_repr().flatten()
+    tensor([4, 4], dtype=whet.uint8)
+    """
     real = FUNCTIONS["batch_norm"](dequantize(input), weight, bias, mean, var, False, 0.0, eps)
     return quantize_per_tensor(real, output_scale, output_zero_point, input.dtype)
 
@@ -87,7 +95,10 @@ def _pool(n):
         return run(input, kernel_size, stride if stride != () else None, padding, dilation,
                    ceil_mode)
     pool.__name__ = pool.__qualname__ = f"quantized_max_pool{n}d"
-    pool.__doc__ = f"`max_pool{n}d` of a tensor of a quantised type."
+    pool.__doc__ = with_example(
+        f"`max_pool{n}d` of a tensor of a quantised type.",
+        f"whet.quantized_max_pool{n}d(whet.quantize_per_tensor(whet.ones(1, 1{', 2' * n}), 0.5, 0, "
+        "whet.quint8), 2).int_repr().flatten()", "tensor([2], dtype=whet.uint8)")
     return pool
 
 

@@ -307,17 +307,35 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
-    """`interpolate` under its older name."""
+    """`interpolate` under its older name.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.upsample(whet.tensor([[[1., 3.]]]), scale_factor=2)
+    tensor([[[1., 1., 3., 3.]]])
+    """
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
-    """`interpolate` with mode "nearest"."""
+    """`interpolate` with mode "nearest".
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.upsample_nearest(whet.tensor([[[1., 3.]]]), scale_factor=2)
+    tensor([[[1., 1., 3., 3.]]])
+    """
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
-    """`interpolate` with mode "bilinear" and aligned corners."""
+    """`interpolate` with mode "bilinear" and aligned corners.
+
+    >>> import whet
+    >>> import whet.nn.functional as F
+    >>> F.upsample_bilinear(whet.tensor([[[[1., 3.]]]]), size=(1, 3))
+    tensor([[[[1., 2., 3.]]]])
+    """
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

@@ -11,6 +11,7 @@ from ..dtypes import FLOAT
 from ..ir import scalar as s
 from ..ir.scalar import absolute, eq, exp, gt, isnan, le, log, log1p, lt, sqrt, where
 from ..size_arguments import broadcast_shapes
+from . import docstrings
 from .argument_errors import checked_input
 from .batching import broadcast
 from .bessel_slopes import SLOPES
@@ -523,14 +524,15 @@ def _airy(x):
     return np.where(np.isnan(a), np.nan, y).astype(np.asarray(x).dtype)
 
 
-def _second_kind_op(name, order, scaled):
+def _second_kind_op(name, order, scaled, example):
     _host_function(
         name, lambda x: _second_kind(x, order, scaled),
         "The modified Bessel function of the second kind of order "
-        f"{order}{', times exp(x)' if scaled else ''}.")
+        f"{order}{', times exp(x)' if scaled else ''}.", example)
 
 
-def _host_function(name, run, doc):
+def _host_function(name, run, doc, example):
+    """Publish a function that NumPy computes. `example`: its values at 1 and 2."""
     slope = name in SLOPES
 
     def vjp(g, y, x):
@@ -553,16 +555,19 @@ def _host_function(name, run, doc):
             op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),),
             {})
     call.__name__ = call.__qualname__ = "special_" + name
-    call.__doc__ = doc
+    call.__doc__ = docstrings.with_example(
+        doc, f"whet.special.{name}(whet.tensor([1., 2.]))", f"tensor({example})")
     return function(method=False, out=True)(call)
 
 
-for _order in (0, 1):
-    _second_kind_op(f"modified_bessel_k{_order}", _order, scaled=False)
-    _second_kind_op(f"scaled_modified_bessel_k{_order}", _order, scaled=True)
-for _order in (0, 1):
+_second_kind_op("modified_bessel_k0", 0, False, "[0.4210, 0.1139]")
+_second_kind_op("modified_bessel_k1", 1, False, "[0.6019, 0.1399]")
+_second_kind_op("scaled_modified_bessel_k0", 0, True, "[1.1445, 0.8416]")
+_second_kind_op("scaled_modified_bessel_k1", 1, True, "[1.6362, 1.0335]")
+for _order, _first, _second in ((0, "[0.7652, 0.2239]", "[0.0883, 0.5104]"),
+                                (1, "[0.4401, 0.5767]", "[-0.7812, -0.1070]")):
     _host_function(f"bessel_j{_order}", lambda x, order=_order: _bessel(x, order, second=False),
-                   f"The Bessel function of the first kind of order {_order}.")
+                   f"The Bessel function of the first kind of order {_order}.", _first)
     _host_function(f"bessel_y{_order}", lambda x, order=_order: _bessel(x, order, second=True),
-                   f"The Bessel function of the second kind of order {_order}.")
-_host_function("airy_ai", _airy, "The Airy function Ai.")
+                   f"The Bessel function of the second kind of order {_order}.", _second)
+_host_function("airy_ai", _airy, "The Airy function Ai.", "[0.1353, 0.0349]")

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..classes_of_dtypes import ClassOfDtype
+from ..ops.docstrings import with_example
 from ..tensor import Size
 from .make import sparse_coo_tensor
 from .tensor import CooTensor
@@ -28,7 +29,9 @@ class SparseType(ClassOfDtype):
 
 def _type(dtype: dtypes.dtype) -> Any:
     return SparseType.named(f"{dtype.letter}Tensor", dtype, "whet.sparse",
-                            f"Sparse tensors of {dtype.name}.")
+                            with_example(f"Sparse tensors of {dtype.name}.",
+                                         f"whet.sparse.{dtype.letter}Tensor(2, 3).dtype",
+                                         f"whet.{dtype.name}"))
 
 
 FloatTensor, DoubleTensor, HalfTensor = map(_type, (dtypes.float32, dtypes.float64, dtypes.float16))

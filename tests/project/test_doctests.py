@@ -12,7 +12,8 @@ from tests.project import statements
 
 ROOT = pathlib.Path(__file__).parents[2]
 # spaces whose functions are made from statements, and get docstrings of them
-MADE = "whet whet.special whet.linalg whet.nn whet.nn.functional whet.array_api".split()
+MADE = """whet whet.special whet.linalg whet.nn whet.nn.functional whet.nn.init whet.sparse
+    whet.array_api""".split()
 
 
 def examples():
