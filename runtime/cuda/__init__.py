@@ -45,23 +45,45 @@ def is_available() -> bool:
 
 @_declared_for_tracing.goes_by_no_size
 def device_count() -> int:
-    """The number of devices."""
+    """The number of devices.
+
+    >>> import whet
+    >>> whet.cuda.device_count() > 0            # with a GPU, or WHET_GPU=sim
+    True
+    """
     return _m.machine().driver.count() if _m.is_available() else 0
 
 
 @_declared_for_tracing.goes_by_no_size
 def is_initialized() -> bool:
-    """Was a device used already?"""
+    """Was a device used already?
+
+    >>> import whet
+    >>> x = whet.ones(2, device="cuda")
+    >>> whet.cuda.is_initialized()
+    True
+    """
     return _m.is_initialized()
 
 
 def init() -> None:
-    """Initialise the devices. Their first use does it, too."""
+    """Initialise the devices. Their first use does it, too.
+
+    >>> import whet
+    >>> whet.cuda.init()
+    >>> whet.cuda.is_initialized()
+    True
+    """
     _m.machine()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Can the current device compute in bfloat16?"""
+    """Can the current device compute in bfloat16?
+
+    >>> import whet
+    >>> whet.cuda.is_bf16_supported()
+    True
+    """
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
@@ -77,18 +99,35 @@ has_half, has_magma = True, False
 # ---- devices -------------------------------------------------------------------------------------
 @_declared_for_tracing.goes_by_no_size
 def current_device() -> int:
-    """The number of the device that this thread works with."""
+    """The number of the device that this thread works with.
+
+    >>> import whet
+    >>> whet.cuda.current_device()
+    0
+    """
     _m.machine()
     return _m.current_device()
 
 
 def set_device(device: Any) -> None:
-    """Let this thread work with another device."""
+    """Let this thread work with another device.
+
+    >>> import whet
+    >>> whet.cuda.set_device(0)
+    >>> whet.ones(1, device="cuda").device
+    device(type='cuda', index=0)
+    """
     _m.choose_device(_streams.index_of(device))
 
 
 class device:
-    """A `with` block that works with another device; a negative number changes nothing."""
+    """A `with` block that works with another device; a negative number changes nothing.
+
+    >>> import whet
+    >>> with whet.cuda.device(0):
+    ...     whet.cuda.current_device()
+    0
+    """
 
     def __init__(self, device: Any) -> None:
         self.index = _streams.index_of(device)
@@ -104,14 +143,25 @@ class device:
 
 class device_of(device):
     """A context manager that makes the device of a tensor the current one, if it is a CUDA
-    tensor."""
+    tensor.
+
+    >>> import whet
+    >>> with whet.cuda.device_of(whet.ones(1, device="cuda:0")):
+    ...     whet.cuda.current_device()
+    0
+    """
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if obj.is_cuda else -1)
 
 
 def get_device_properties(device: Any = None) -> _Properties:
-    """What a device can do."""
+    """What a device can do.
+
+    >>> import whet
+    >>> whet.cuda.get_device_properties(0).total_memory > 0
+    True
+    """
     return _m.machine().driver.properties(_streams.index_of(device))
 
 
@@ -121,7 +171,12 @@ def get_device_name(device: Any = None) -> str:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability of a device: (9, 0) is sm_90."""
+    """The compute capability of a device: (9, 0) is sm_90.
+
+    >>> import whet
+    >>> whet.cuda.get_device_capability() >= (7, 0)
+    True
+    """
     p = get_device_properties(device)
     return p.major, p.minor
 
@@ -134,24 +189,48 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 # ---- streams -------------------------------------------------------------------------------------
 def current_stream(device: Any = None) -> Stream:
-    """The stream that this thread's work goes to."""
+    """The stream that this thread's work goes to.
+
+    >>> import whet
+    >>> whet.cuda.current_stream() == whet.cuda.default_stream()
+    True
+    """
     return _streams.current_stream(_streams.index_of(device))
 
 
 def default_stream(device: Any = None) -> Stream:
-    """The stream that work goes to where nothing else is said."""
+    """The stream that work goes to where nothing else is said.
+
+    >>> import whet
+    >>> whet.cuda.default_stream().query()
+    True
+    """
     return _streams.default_stream(_streams.index_of(device))
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Let this thread's work go to a stream, and to its device."""
+    """Let this thread's work go to a stream, and to its device.
+
+    >>> import whet
+    >>> s = whet.cuda.Stream()
+    >>> whet.cuda.set_stream(s)
+    >>> whet.cuda.current_stream() == s
+    True
+    >>> whet.cuda.set_stream(whet.cuda.default_stream())
+    """
     if stream is not None:
         _m.choose_device(stream.device_index)
         _m.choose_stream(stream.device_index, stream.cuda_stream)
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
-    """A stream that others made, by the driver's number of it."""
+    """A stream that others made, by the driver's number of it.
+
+    >>> import whet
+    >>> s = whet.cuda.Stream()
+    >>> whet.cuda.get_stream_from_external(s.cuda_stream) == s
+    True
+    """
     return ExternalStream(data_ptr, device)
 
 
@@ -159,7 +238,12 @@ StreamContext = stream
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all work of a device; an error of earlier work is raised here."""
+    """Wait for all work of a device; an error of earlier work is raised here.
+
+    >>> import whet
+    >>> y = whet.ones(2, device="cuda") + 1
+    >>> whet.cuda.synchronize()         # y is computed, and had no error
+    """
     _modes.beyond(_streams.WAITS)
     index, machine = _streams.index_of(device), _m.machine()
     machine.driver.synchronize(index)
@@ -173,27 +257,57 @@ def _statistics(device: Any) -> _Statistics:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors have."""
+    """Bytes that tensors have.
+
+    >>> import whet
+    >>> before = whet.cuda.memory_allocated()
+    >>> x = whet.zeros(256, device="cuda")
+    >>> whet.cuda.memory_allocated() - before
+    1024
+    """
     return _statistics(device).bytes.current
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors had at most."""
+    """Bytes that tensors had at most.
+
+    >>> import whet
+    >>> x = whet.zeros(256, device="cuda")
+    >>> whet.cuda.max_memory_allocated() >= 1024
+    True
+    """
     return _statistics(device).bytes.peak
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that came from the driver: those of tensors, and those kept for reuse."""
+    """Bytes that came from the driver: those of tensors, and those kept for reuse.
+
+    >>> import whet
+    >>> x = whet.zeros(256, device="cuda")
+    >>> whet.cuda.memory_reserved() >= whet.cuda.memory_allocated()
+    True
+    """
     return _statistics(device).segments.current
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """Bytes that came from the driver at most."""
+    """Bytes that came from the driver at most.
+
+    >>> import whet
+    >>> whet.cuda.max_memory_reserved() >= whet.cuda.memory_reserved()
+    True
+    """
     return _statistics(device).segments.peak
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Set the peaks to the current values."""
+    """Set the peaks to the current values.
+
+    >>> import whet
+    >>> whet.cuda.reset_peak_memory_stats()
+    >>> whet.cuda.max_memory_allocated() == whet.cuda.memory_allocated()
+    True
+    """
     _statistics(device).reset_peak()
 
 
@@ -201,12 +315,22 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """All that the allocator counts, under PyTorch's names."""
+    """All that the allocator counts, under PyTorch's names.
+
+    >>> import whet
+    >>> whet.cuda.memory_stats()["allocated_bytes.all.peak"] >= 0
+    True
+    """
     return _statistics(device).named()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`."""
+    """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`.
+
+    >>> import whet
+    >>> whet.cuda.memory_stats_as_nested_dict()["allocated_bytes"]["all"]["peak"] >= 0
+    True
+    """
     return _nested(memory_stats(device))
 
 
@@ -223,12 +347,25 @@ def _nested(named: dict[str, int]) -> dict[str, Any]:
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Set the counts of allocations and releases so far to zero."""
+    """Set the counts of allocations and releases so far to zero.
+
+    >>> import whet
+    >>> whet.cuda.reset_accumulated_memory_stats()
+    >>> whet.cuda.memory_stats()["allocation.all.allocated"]
+    0
+    """
     _statistics(device).reset_accumulated()
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let this process have no more than a part of a device's memory: beyond it there is none."""
+    """Let this process have no more than a part of a device's memory: beyond it there is none.
+
+    >>> import whet
+    >>> whet.cuda.set_per_process_memory_fraction(0.5)
+    >>> whet.cuda.get_per_process_memory_fraction()
+    0.5
+    >>> whet.cuda.set_per_process_memory_fraction(1.0)
+    """
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
@@ -238,7 +375,12 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """The part of a device's memory that this process may have."""
+    """The part of a device's memory that this process may have.
+
+    >>> import whet
+    >>> whet.cuda.get_per_process_memory_fraction()
+    1.0
+    """
     _modes.beyond(_MEMORY)
     return _m.machine().allocators[_streams.index_of(device)].fraction
 
@@ -249,12 +391,24 @@ def _host_statistics() -> _HostStatistics:
 
 
 def host_memory_stats() -> dict[str, int]:
-    """What is counted of pinned memory of the host, under PyTorch's names."""
+    """What is counted of pinned memory of the host, under PyTorch's names.
+
+    >>> import whet
+    >>> x = whet.ones(2).pin_memory()
+    >>> whet.cuda.host_memory_stats()["active_bytes.current"] > 0
+    True
+    """
     return _host_statistics().named()
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """The same, by the parts of the names: `["active_bytes"]["peak"]`."""
+    """The same, by the parts of the names: `["active_bytes"]["peak"]`.
+
+    >>> import whet
+    >>> x = whet.ones(2).pin_memory()
+    >>> whet.cuda.host_memory_stats_as_nested_dict()["active_bytes"]["current"] > 0
+    True
+    """
     return _nested(host_memory_stats())
 
 
@@ -269,18 +423,37 @@ def reset_accumulated_host_memory_stats() -> None:
 
 
 def get_allocator_backend() -> str:
-    """What gives memory out: whet's own allocator."""
+    """What gives memory out: whet's own allocator.
+
+    >>> import whet
+    >>> whet.cuda.get_allocator_backend()
+    'native'
+    """
     return "native"
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """(bytes that are free, all bytes) of a device, as the driver has it."""
+    """(bytes that are free, all bytes) of a device, as the driver has it.
+
+    >>> import whet
+    >>> free, total = whet.cuda.mem_get_info()
+    >>> 0 < free <= total
+    True
+    """
     _modes.beyond(_MEMORY)
     return _m.machine().driver.memory_info(_streams.index_of(device))
 
 
 def empty_cache() -> None:
-    """Give memory that is kept for reuse back to the driver."""
+    """Give memory that is kept for reuse back to the driver.
+
+    >>> import whet
+    >>> x = whet.zeros(256, device="cuda")
+    >>> del x
+    >>> whet.cuda.empty_cache()
+    >>> whet.cuda.memory_reserved() == whet.cuda.memory_allocated()
+    True
+    """
     _modes.beyond(_MEMORY)
     if _m.is_initialized():
         for allocator in _m.machine().allocators:
@@ -299,7 +472,15 @@ def manual_seed(seed: int) -> None:
     """Seed the generator of random numbers.
 
     Numbers for devices are drawn by the one default generator, so that a program gives the same
-    ones on every device. It may be called where there is no device: then nothing happens."""
+    ones on every device. It may be called where there is no device: then nothing happens.
+
+    >>> import whet
+    >>> whet.cuda.manual_seed(1)
+    >>> a = whet.rand(2, device="cuda")
+    >>> whet.cuda.manual_seed(1)
+    >>> whet.equal(a, whet.rand(2, device="cuda"))
+    True
+    """
     seed = int(seed)
     if _m.is_available():
         from .. import random
@@ -310,7 +491,12 @@ manual_seed_all = manual_seed
 
 
 def seed() -> int:
-    """Seed the generator with a number from the system; that number."""
+    """Seed the generator with a number from the system; that number.
+
+    >>> import whet
+    >>> whet.cuda.seed() == whet.cuda.initial_seed()
+    True
+    """
     from .. import random
     return random.seed()
 
@@ -319,13 +505,27 @@ seed_all = seed
 
 
 def initial_seed() -> int:
-    """The number that the generator was seeded with."""
+    """The number that the generator was seeded with.
+
+    >>> import whet
+    >>> whet.cuda.manual_seed(3)
+    >>> whet.cuda.initial_seed()
+    3
+    """
     from .. import random
     return random.initial_seed()
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
-    """The state of the one generator, which draws for all devices."""
+    """The state of the one generator, which draws for all devices.
+
+    >>> import whet
+    >>> state = whet.cuda.get_rng_state()
+    >>> a = whet.rand(2, device="cuda")
+    >>> whet.cuda.set_rng_state(state)
+    >>> whet.equal(a, whet.rand(2, device="cuda"))
+    True
+    """
     from .. import random
     return random.get_rng_state()
 
@@ -352,7 +552,12 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 # ---- what else programs ask for ------------------------------------------------------------------
 def is_current_stream_capturing() -> bool:
-    """Is this thread's work recorded instead of done? Never by a program's wish."""
+    """Is this thread's work recorded instead of done? Never by a program's wish.
+
+    >>> import whet
+    >>> whet.cuda.is_current_stream_capturing()
+    False
+    """
     return False
 
 
@@ -361,7 +566,12 @@ def ipc_collect() -> None:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """What the allocator counts, a line each."""
+    """What the allocator counts, a line each.
+
+    >>> import whet
+    >>> "allocated_bytes.all.current" in whet.cuda.memory_summary()
+    True
+    """
     counts = memory_stats(device)
     width = max(map(len, counts), default=0)
     return "\n".join(f"{name:{width}}  {number}" for name, number in counts.items())

@@ -1,5 +1,6 @@
 """Every example in a docstring runs and prints what it says."""
 import ast
+import contextlib
 import doctest
 import importlib
 import inspect
@@ -7,6 +8,8 @@ import pathlib
 
 import pytest
 import whet
+from whet.cuda import device_state
+from whet.cuda.simulated.driver import SimulatedDriver
 
 from tests.project import statements
 
@@ -62,7 +65,12 @@ def test_an_op_shows_its_example_in_each_of_its_forms(form, call):
 
 @pytest.mark.parametrize("path, name, doc, line", FOUND, ids=[f"{p}:{n}" for p, n, _, _ in FOUND])
 def test_example(path, name, doc, line):
-    check(doc, name, str(path), line)
+    # where there is no GPU, what is said of one is tried on a simulated one
+    on_device = "cuda" in path.parts
+    if on_device:
+        pytest.importorskip("triton")
+    with device_state.use(SimulatedDriver()) if on_device else contextlib.nullcontext():
+        check(doc, name, str(path), line)
 
 
 @pytest.mark.parametrize("name, doc", MADE_FOUND, ids=[name for name, _ in MADE_FOUND])
