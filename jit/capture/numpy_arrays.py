@@ -184,12 +184,12 @@ class Arrays:
         try:
             if find(name) is not function:
                 return None
-            told = ArgumentText(self.operand)
+            text = ArgumentText(self.operand)
             with modes.no_grad():
-                attrs = dict(function=name, args=tuple([told(x) for x in args]),
-                             kwargs=tuple([(k, told(x)) for k, x in kwargs.items()]),
+                attrs = dict(function=name, args=tuple([text(x) for x in args]),
+                             kwargs=tuple([(k, text(x)) for k, x in kwargs.items()]),
                              errors=raising())
-            return attrs, tuple(told.tensors)
+            return attrs, tuple(text.tensors)
         except (Unsaid, AttributeError):
             return None
 
@@ -216,8 +216,8 @@ class Arrays:
             return self.call(name := "operator." + _reflected(name[10:]), find(name), args, kwargs)
         if name in WRITES or is_inplace or name == "operator.setitem":
             return self.change(name, function, args[0], args, kwargs, plain_args, plain_kwargs)
-        told = self.as_node(name, function, args, kwargs)
-        looked_at = told[1] if told and not name.startswith("operator") else ()
+        call = self.as_node(name, function, args, kwargs)
+        looked_at = call[1] if call and not name.startswith("operator") else ()
         before = [(a, a.tobytes()) for t in looked_at if (a := t._array).nbytes <= COMPARED]
         made = warning_here(self.rec, function, plain_args, plain_kwargs)
         if self.rec.reason:
@@ -226,14 +226,14 @@ class Arrays:
             self.rec.refuse(OfNumPy(f"it changes a NumPy array by {name}"))
             return made
         itself = next((x for x in operands if type(x) is Array and made is real_of(x)), None)
-        if itself is not None and told is not None:
+        if itself is not None and call is not None:
             return itself
-        if told is None or not all(map(can_be_noted, several(made))):
+        if call is None or not all(map(can_be_noted, several(made))):
             if made is None:
                 self.rec.refuse(OfNumPy(f"it calls {name}"))
             self.pin_all(args, kwargs)
             return made
-        return self.noted(made, *told)
+        return self.noted(made, *call)
 
     def noted(self, made: Any, attrs: dict[str, Any], tensors: tuple[Base, ...]) -> Any:
         """What the run gets for a function's result: a view of an operand's memory, or the results
@@ -299,16 +299,16 @@ class Arrays:
                                    (real_of(part), ..., plain_args[2]), {})
         if self.rec.trying is not None:
             self.rec.trying("it writes to a NumPy array")
-        refusal, told = self.why_not_changed(target), None
+        refusal, call = self.why_not_changed(target), None
         if refusal is None and real_of(target).flags.writeable:
-            told = self.as_node(name, function, args, kwargs)
-            if told is None:
+            call = self.as_node(name, function, args, kwargs)
+            if call is None:
                 refusal = f"it changes a NumPy array by {name}"
         if refusal is not None:
             self.rec.refuse(OfNumPy(refusal))
-        made = None if told is None else self.new_numbers(target, told)
+        made = None if call is None else self.new_numbers(target, call)
         if made is None:                     # NumPy raises, or says what it has to say, at the line
-            result = (function(*plain_args, **plain_kwargs) if told is None else
+            result = (function(*plain_args, **plain_kwargs) if call is None else
                       warning_here(self.rec, function, plain_args, plain_kwargs))
             return target if result is real_of(target) else result
         self.write(target, made)
@@ -324,9 +324,9 @@ class Arrays:
             return "it writes to a tensor's memory through NumPy"
         return None
 
-    def new_numbers(self, target: Array, told: Call) -> Base | None:
+    def new_numbers(self, target: Array, call: Call) -> Base | None:
         """What a call would write into an array; None if NumPy raises or warns."""
-        attrs, tensors = told
+        attrs, tensors = call
         with modes.no_grad():
             try:
                 writes = [t is tensor_of(target) for t in tensors].index(True)

@@ -97,7 +97,7 @@ class Calls:
         if policy.bypass is not None:        # Machine code has made the others, up to this one.
             policy.bypassed()
             policy.bypass, policy.resting = None, 0
-            self.tables.lay()
+            self.tables.hand_over()
         policy.rested(1)
         self.warn_if_tracing_does_not_help()
         return self.subject.fn(*args, **kwargs)
@@ -119,7 +119,7 @@ class Calls:
             else:
                 policy.ran(call.kind, took, asked + took, why)
             if policy.resting:
-                self.tables.lay()
+                self.tables.hand_over()
             if not policy.idle % LOOKS or policy.idle == FIRST_LOOK or policy.resting:
                 self.warn_if_tracing_does_not_help()
         return out
@@ -184,7 +184,7 @@ class Calls:
     def sized_table(self, call: Invocation) -> SizedTable | None:
         """A table for all sizes that now knows the call's sizes, or None."""
         policy = self.policy
-        if not policy.sized or not policy.tells(call.kind):
+        if not policy.sized or not policy.may_add_size(call.kind):
             return None
         shapes = [t._array.shape for t in call.flat.leaves]
         table: SizedTable
@@ -202,7 +202,7 @@ class Calls:
             return self.run_eagerly(call, Outcome.TIMED)
         out = native_entry.enter(table.table, call.args, call.kwargs)
         if out is not MISSED:
-            self.policy.told(call.kind, timing.busy() - start)
+            self.policy.added_size(call.kind, timing.busy() - start)
         return out
 
     def recording_without_run(self, call: Invocation) -> Recording | None:

@@ -48,7 +48,7 @@ class Tables:
         it call the function itself."""
         with self.lock:
             self.latest = [r, *(x for x in self.latest if x is not r)][:LATEST]
-            self.lay()
+            self.hand_over()
             if native_entry.enter is not None and args \
                     and issubclass(type(args[0]), Base) and all(r.slow for r in self.policy.held):
                 self.publish(r.bypass(self.subject.fn, args[0]))
@@ -70,7 +70,7 @@ class Tables:
                 r.tables.indexed = r.tables.finger, r.tables.ready
                 index.put(*r.tables.indexed)
             self.put_sized(r)
-            self.lay()
+            self.hand_over()
 
     def is_open(self, r: Recording) -> bool:
         """Does machine code look at a recording's table? Not where eager calls are faster or Python
@@ -92,7 +92,7 @@ class Tables:
         self.latest = [x for x in self.latest if x is not r]
         self.sized[:] = [x for x in self.sized if x.first is not r]
         self.unindex(r)
-        self.lay()
+        self.hand_over()
 
     def unindex(self, r: Recording) -> None:
         """Remove a recording from the index."""
@@ -100,7 +100,7 @@ class Tables:
             self.index.drop(*r.tables.indexed)
         r.tables.indexed = None
 
-    def lay(self) -> None:
+    def hand_over(self) -> None:
         """Give the current tables to machine code."""
         with self.lock:
             if self.closed:

@@ -71,10 +71,10 @@ class SizesOfValues:
         would want kernels for them."""
         op = node.op
         ins = [outlines[int(x)] if type(x) is Ref else x for x in node.ins]
-        told = op.outlined or op.makes
+        of_outlines = op.outlined or op.makes
         with np.errstate(all="ignore"), allocator.without_memory(), self.facts.noting():
-            if told is not None:
-                out: Any = told(*ins, **node.attrs)
+            if of_outlines is not None:
+                out: Any = of_outlines(*ins, **node.attrs)
             elif op.shape is not None:
                 out = Outline(op.shape(*ins, **node.attrs), ins[0].dtype)
             elif (shape := self.stated_shape(node, ins)) is not None:
@@ -144,8 +144,8 @@ class SizesOfValues:
                 break
             for o, a in zip(n.outs, made):
                 found[o] = Outline(a.shape, a.dtype, a.strides)
-                told = self.outline_at(o, values)
-                if told is not None and told.shape != tuple(a.shape):
+                known = self.outline_at(o, values)
+                if known is not None and known.shape != tuple(a.shape):
                     wrong.add(o)
         return wrong
 

@@ -38,21 +38,21 @@ class SizesReadByPython:
         assert run.followed is not None
         self.sizes = sizes
         self.plain, self.run, self.holes, self.dims = plain, run, holes, dims
-        self.at, told = run.followed.at, run.followed.values
+        self.at, read = run.followed.at, run.followed.values
         self.makers = {o: n for n in run.nodes for o in n.outs}
         self.guards = [
-            n for n in run.nodes if isinstance(n, Guard) and told.issuperset(n.refs())
+            n for n in run.nodes if isinstance(n, Guard) and read.issuperset(n.refs())
         ]
         alone = {id(n) for n in self.guards}
         others = [
             n for n in run.nodes
-            if id(n) not in alone and not (n.outs and told.issuperset(n.outs))
+            if id(n) not in alone and not (n.outs and read.issuperset(n.outs))
         ]
         self.plain_of = self.values(others)
         # a node of the graph, a place in it, and the number that Python computed for it
         self.places = [
             (a, path, n) for a, b in zip(plain.nodes, others)
-            for path, n in self.numbers_in(b, told)
+            for path, n in self.numbers_in(b, read)
         ]
         self.known = {(id(a), path): n for a, path, n in self.places}
         self.needed = self.needed_nodes()
@@ -119,9 +119,9 @@ class SizesReadByPython:
     def hold(self, values: Values) -> bool:
         """Does Python do the same at these sizes?"""
         try:
-            told = self.numbers(self.types(values), Facts([]))
-            return all(map(told.is_unchanged, self.guards)) and all(
-                told[n] == self.in_graph(node, path, values) for node, path, n in self.places)
+            numbers = self.numbers(self.types(values), Facts([]))
+            return all(map(numbers.is_unchanged, self.guards)) and all(
+                numbers[n] == self.in_graph(node, path, values) for node, path, n in self.places)
         except (PreconditionError, ArithmeticError, ValueError, TypeError, Unsized):
             return False
 
@@ -155,16 +155,16 @@ class SizesReadByPython:
     def hold_everywhere(self) -> bool:
         """Is it clear without trying that Python does the same at all sizes from 2 on? The numbers
         are the same sums of products of sizes then, and no decision depends on these."""
-        told, facts = self.symbolic, self.sizes.facts
+        numbers, facts = self.symbolic, self.sizes.facts
         symbols: Any = facts.symbols
         with facts.noting() as asked:
             try:
-                same = all(map(told.is_unchanged, self.guards)) and all(
-                    terms(told[n]) == terms(self.in_graph(node, path, symbols))
+                same = all(map(numbers.is_unchanged, self.guards)) and all(
+                    terms(numbers[n]) == terms(self.in_graph(node, path, symbols))
                     for node, path, n in self.places)
             except (ArithmeticError, KeyError, ValueError, TypeError, Unsized):
                 return False
-        return same and not asked and not told.asked
+        return same and not asked and not numbers.asked
 
 
 class Renamed(Mapping[int, Any]):

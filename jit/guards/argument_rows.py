@@ -44,7 +44,7 @@ class ArgumentRows:
     which it opens them."""
 
     def __init__(self, t: Rows, r: Any, leaves: Leaves, looks: list[Any], free: int) -> None:
-        self.t, self.r, self.leaves, self.looks = t, r, leaves, looks
+        self.table, self.recording, self.leaves, self.looks = t, r, leaves, looks
         self.count = 0
         self.free = free                     # the number of the next object
         self.todo: list[tuple[int, Any, Path]] = []
@@ -54,7 +54,7 @@ class ArgumentRows:
     def row(self, kind: int, i: int, *words: int) -> None:
         """One row, for the object of this number."""
         self.count += 1
-        self.t["rows"].extend([kind, i, len(words) + 3, *words])
+        self.table["rows"].extend([kind, i, len(words) + 3, *words])
 
     def parts(self, x: Any, path: Path) -> int:
         """The parts of a container become objects; the number of the first."""
@@ -83,12 +83,12 @@ class ArgumentRows:
                 self.any_number(i, x, flat.numbers[path])
             else:
                 if path in flat.lengths:
-                    self.leaves.lengths[flat.lengths[path]] = len(self.t["rows"])
+                    self.leaves.lengths[flat.lengths[path]] = len(self.table["rows"])
                 self.constant(i, x, path)
 
     def constant(self, i: int, x: Any, path: Path) -> None:
         """An object that must be as it was, the numbers in it that vary aside."""
-        t, kind = self.t, type(x)
+        t, kind = self.table, type(x)
         if kind is float and x == x:
             self.row(L.FLOAT, i, *struct.unpack("<q", struct.pack("<d", x)))
         elif kind is int and -1 << 63 <= x < 1 << 63:
@@ -106,14 +106,14 @@ class ArgumentRows:
             self.row(L.DICT, i, len(x), start, *[t.id(key) for key in x])
         elif x is None or x is True or x is False or x is ... or kind is float \
                 or isinstance(x, dtypes.dtype) \
-                or id(x) in self.r.world.seen:
+                or id(x) in self.recording.world.seen:
             self.row(L.SAME, i, t.id(x))
         else:
             raise NotInTable
 
     def slots(self) -> None:
         """What lies in slots of Python's state."""
-        world = self.r.world
+        world = self.recording.world
         if any(s.is_array or world.growing and s.container is list for s in world.slots):
             raise NotInTable             # A table does not tell a list that grows from others.
         # the spot of a container -> the object that the first of its parts is
@@ -135,7 +135,7 @@ class ArgumentRows:
     def slot(self, s: Slot) -> int:
         """What lies in the spot of a slot becomes an object: its number."""
         i, = self.objects(1)
-        self.t["slots"].extend([*s.spot.read_row(self.t), i])
+        self.table["slots"].extend([*s.spot.read_row(self.table), i])
         return i
 
     def container_in(self, s: Slot) -> int:
@@ -143,7 +143,7 @@ class ArgumentRows:
         i, n = self.slot(s), len(s.items)
         start = self.objects(n).start
         if s.container is dict:
-            self.row(L.DICT, i, n, start, *map(self.t.id, s.items))
+            self.row(L.DICT, i, n, start, *map(self.table.id, s.items))
         else:
             self.row(L.LIST if s.container is list else L.TUPLE, i, n, start)
         return start
@@ -169,13 +169,13 @@ class ArgumentRows:
 
     def tensor(self, x: Any, leaf: int) -> list[int]:
         """The words that a tensor is compared with."""
-        seen, t = self.looks[leaf], self.t
+        seen, t = self.looks[leaf], self.table
         is_there = devices.is_elsewhere(x._array)
         if (seen.kind is not Tensor or seen.has_hooks or named(x)
                 or not is_there and type(x._array) is not np.ndarray
                 or len(seen.shape) > MAX_ARRAY_DIMS or not seen.array_flags & ALIGNED):
             raise NotInTable
-        own = self.r.guards.leaf_tensors[leaf]
+        own = self.recording.guards.leaf_tensors[leaf]
         there = ((not seen.has_no_grad) | (not seen.has_no_node) << 1 | (not seen.has_no_base) << 2)
         mine = 0 if own is None else t.id(own)
         if is_there:

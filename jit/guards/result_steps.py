@@ -44,7 +44,7 @@ class Steps:
 
     def __init__(self, t: Rows, r: Recording, leaves: Leaves, fresh: Mapping[int, int],
                  sources: Mapping[int, Any]) -> None:
-        self.t, self.arrays, self.leaves, self.fresh = t, r.program.arrays, leaves, fresh
+        self.table, self.arrays, self.leaves, self.fresh = t, r.program.arrays, leaves, fresh
         self.sources_of = sources
         self.shown = r.program.shown
         self.build: list[int] = []           # the steps, three words each
@@ -63,7 +63,7 @@ class Steps:
 
     def constant(self, x: Any) -> None:
         """Give an object."""
-        self.add(L.CONST, self.t.id(x))
+        self.add(L.CONST, self.table.id(x))
 
     def argument(self, i: int) -> None:
         """Give a tensor among the leaves."""
@@ -104,8 +104,8 @@ class Steps:
 
     def keys(self, keys: Iterable[Any]) -> int:
         """Note the keys of a dict; gives where."""
-        at = len(self.t["keys"])
-        self.t["keys"].extend(self.t.id(k) for k in keys)
+        at = len(self.table["keys"])
+        self.table["keys"].extend(self.table.id(k) for k in keys)
         return at
 
     def dict(self, n: int, at: int) -> None:
@@ -136,7 +136,7 @@ class Steps:
 
     def held(self, x: Any) -> Pair:
         """Where the array of a tensor from outside is found."""
-        return L.OBJECT, self.t.id(x)
+        return L.OBJECT, self.table.id(x)
 
     def array(self, value: int) -> Pair:
         """Where the array of a value is found that was not made by the call's Python, as a pair."""
@@ -172,12 +172,12 @@ class Steps:
                 self.sources.append(source)
             source = L.SEEN, self.sources.index(source)
         self.made[recipe] = self.tensors
-        self.add(L.VIEW, self.tensors, len(self.t["views"]))
+        self.add(L.VIEW, self.tensors, len(self.table["views"]))
         self.tensors += 1
         rest = [0] * (L.MAX_DIMS - a.ndim)
-        self.t["views"].extend([
+        self.table["views"].extend([
             *source, *of, recipe.flags,
-            self.t.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
+            self.table.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
 
     def fit(self) -> bool:
         """Are there no more of them than machine code has room for?"""

@@ -89,7 +89,8 @@ class SizedTableMaker(SizeStores):
 
     def __init__(self, ready: Table, r: Recording) -> None:
         super().__init__(r.program.of_sizes)
-        self.words, self.handed, self.r, self.program = ready[0].copy(), ready[1][1], r, r.program
+        self.words, self.handed = ready[0].copy(), ready[1][1]
+        self.recording, self.program = r, r.program
         self.leaves = r.program.of_sizes.leaves
         # symbol -> argument, and dimension of a tensor
         self.places: dict[int, tuple[int, int]] = {}
@@ -115,11 +116,11 @@ class SizedTableMaker(SizeStores):
         code = self.code([self.places[i] for i in symbols], id(Tensor))
         for name, v in dict(count=0, until=0, code=code.address).items():
             self.words[L.H[name] // 8] = v
-        return self.words, [self.r, code, launches, self.numbers, Tensor]
+        return self.words, [self.recording, code, launches, self.numbers, Tensor]
 
     def arguments(self) -> None:
         """The rows of arguments, and where symbols are found."""
-        inputs = zip(self.program.outside, self.r.replay.inputs.sources)
+        inputs = zip(self.program.outside, self.recording.replay.inputs.sources)
         values = {s.index: n for n, s in inputs if type(s) is Argument}
         lengths = {at: leaf for leaf, at in self.handed.lengths.items()}
         start = row = self.head("rows_at") // 8

@@ -72,7 +72,7 @@ GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are
 # seconds that recordings take, until one was made: in full, like one, without a run
 FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
 LIKE = 0.75                      # of one in full: one like another, until such a one was made
-TELLING = 0.0001                 # seconds that it takes to tell a table for all sizes of new ones
+ADDING_SIZES = 0.0001            # seconds that it takes to add sizes to a table for all sizes
 # of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
 # next recording takes; and what it takes then, as that has to be saved up
 ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
@@ -92,8 +92,8 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         self.full, self.like = Cost(FULL), Cost(RESIZED)
         # seconds beyond GRACE that the first one took without its kernels
         self.first_cost = 0.0
-        # what recordings without a run take, and telling a table for all sizes of new ones
-        self.bare, self.telling = Overhead(UNRUN), Overhead(TELLING)
+        # what recordings without a run take, and adding sizes to a table
+        self.bare, self.adding_sizes = Overhead(UNRUN), Overhead(ADDING_SIZES)
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[tuple[float, float]] = []
         self.last_plan = 0.0                 # seconds that the last plan for a range of sizes took

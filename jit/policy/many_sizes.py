@@ -31,7 +31,7 @@ class ManySizes:
     full: Cost
     typical: float
     novelty: float
-    telling: Overhead
+    adding_sizes: Overhead
     asked: int
     wanted: float
     last_plan: float
@@ -142,20 +142,20 @@ class ManySizes:
         took so many of them."""
         self.last_plan, self.planning, self.unserved = seconds - kernels, seconds, 0.0
 
-    def tells(self, kind: Kind) -> bool:
-        """May a table for all sizes be told of new ones?"""
-        cost = self.telling.seconds
+    def may_add_size(self, kind: Kind) -> bool:
+        """May another size be added to a table for all sizes?"""
+        cost = self.adding_sizes.seconds
         if cost <= self.first(kind) or self.affords(kind, cost):
             return True
-        self.telling.fade()
+        self.adding_sizes.fade()
         return False
 
-    def told(self, kind: Kind, seconds: float) -> None:
-        """A table for all sizes was told of a call's, which it made, in so many seconds. Those of
+    def added_size(self, kind: Kind, seconds: float) -> None:
+        """The sizes of a call were added to a table, which made it, in so many seconds. Those of
         the replay are counted with the table's."""
         self.count(Event.UNSEEN)
         beyond = max(seconds - self.replay_seconds, 0.0)
-        self.telling.note(beyond)
+        self.adding_sizes.note(beyond)
         self.ledger.recording += beyond
         self.ledger.spent += beyond
         # What eager mode takes longer, too, where sizes are new.

@@ -202,9 +202,9 @@ def warn_of_types(recording: RecordedModel, lowering: Lowering) -> None:
             if t.dtype != np.float32:
                 found[lowering.name(n)] = str(t.dtype)
     if found:
-        told = ", ".join(f"`{name}` ({t})" for name, t in found.items())
+        left = ", ".join(f"`{name}` ({t})" for name, t in found.items())
         warn(
-            f"static(): bytes are made of float32 alone; these stay as they are: {told}. "
+            f"static(): bytes are made of float32 alone; these stay as they are: {left}. "
             "Call model.float() before",
             stacklevel=3,
         )

@@ -67,7 +67,7 @@ def deferred(tensors):
         [t.requires_grad for t in tensors if level.owns(t)]) else None
 
 
-def tell(flags):
+def set_native_flags(flags):
     """Pass new flags to the native entries, which keep a copy for the current thread; returns what
     they hold. Replaced when the native entries are installed."""
     return flags
@@ -75,7 +75,7 @@ def tell(flags):
 
 def set_flags(flags):
     state.flags = flags = flags & ~CASTS | state.casts
-    tell(flags)
+    set_native_flags(flags)
 
 
 # (type, kind of devices) of products -> bits of the flags

@@ -495,7 +495,7 @@ def also(parameter):
 
 def _modes():
     """The modes of this thread. Machine code has a copy of them until another thread runs."""
-    return modes.tell(modes.state.flags)
+    return modes.set_native_flags(modes.state.flags)
 
 
 def know_calls_by(sizes, immutable):

@@ -48,8 +48,8 @@ class DeviceArray(PlacedArray):
         """A number for shape, strides, type, alignment and device. It is one object for all arrays
         that are alike in these."""
         if self._kind is None:
-            told = self.shape, self.strides, self.dtype, self.address % 16, self.index
-            self._kind = _kinds.setdefault(told, len(_kinds))
+            facts = self.shape, self.strides, self.dtype, self.address % 16, self.index
+            self._kind = _kinds.setdefault(facts, len(_kinds))
         return self._kind
 
     def recognised(self) -> DeviceArray:

@@ -48,6 +48,6 @@ def cubin(source: Source, capability: int, aligned: tuple[str, ...]) -> Cubin:
 
 def named(source: Source, capability: int, aligned: tuple[str, ...]) -> str:
     """A name for everything that determines a binary, except the compiler."""
-    told = (source.name, source.text, source.parameters, sorted(source.options().items()),
-            capability, aligned)
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    facts = (source.name, source.text, source.parameters, sorted(source.options().items()),
+             capability, aligned)
+    return hashlib.sha256(repr(facts).encode()).hexdigest()

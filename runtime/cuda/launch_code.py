@@ -185,12 +185,12 @@ class Prepared:
             cuda.cuCtxSetCurrent, cuda.cuLaunchKernel))
         self.words = np.array([*head, *(places[name] for name in varying)], np.uint64)
         self.address = self.words.ctypes.data
-        self.told = [(k, kinds[name]) for k, name in enumerate(varying) if kinds[name] in FLOATS]
+        self.floats = [(k, kinds[name]) for k, name in enumerate(varying) if kinds[name] in FLOATS]
 
     def by_bits(self, values: Sequence[float]) -> list[Any]:
         """Values of the parameters that vary, those that are not whole by their bits."""
         words = list(values)
-        for k, kind in self.told:
+        for k, kind in self.floats:
             words[k] = bits(kind, words[k])
         return words
 

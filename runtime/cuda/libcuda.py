@@ -253,7 +253,7 @@ class LibCuda(Driver):
         launch, address = launcher(), made.address
 
         def begin(stream: int, _spans: Sequence[Span], *values: Any) -> None:
-            status = launch(address, stream, *(made.by_bits(values) if made.told else values))
+            status = launch(address, stream, *(made.by_bits(values) if made.floats else values))
             if status:
                 self._raise("cuLaunchKernel", status)
         return begin

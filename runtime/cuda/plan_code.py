@@ -170,24 +170,24 @@ class Code:
         """Launches that follow each other."""
         if len(starts) < 2 or self.driver.checks_addresses:
             return [self.launch(s) for s in starts]
-        words: dict[Any, int] = {}                 # what is told at each call -> its place
-        told: list[str] = []
+        words: dict[Any, int] = {}                 # an argument that varies -> its place
+        arguments: list[str] = []
         varying: list[list[tuple[int, int]]] = []
         for s in starts:
             kinds, mine = dict(s.kernel.parameters), []
             for name, of in s.varying.items():
                 at = self.placed(of) if type(of) is Place else None
-                key = (at.memory,) if at is not None else (len(told), None)
+                key = (at.memory,) if at is not None else (len(arguments), None)
                 if key not in words:
-                    words[key] = len(told)
-                    told.append(self.start(at.memory) if at is not None
-                                else self.by_bits(kinds[name], self.value(of)))
+                    words[key] = len(arguments)
+                    arguments.append(self.start(at.memory) if at is not None
+                                     else self.by_bits(kinds[name], self.value(of)))
                 mine.append((words[key], 0 if at is None else at.offset))
             varying.append(mine)
         launch = self.driver.sequence(starts, varying)
         if launch is None:
             return [self.launch(s) for s in starts]
-        return [f"{self.constant(launch)}({', '.join(['stream', *told])})"]
+        return [f"{self.constant(launch)}({', '.join(['stream', *arguments])})"]
 
     def by_bits(self, kind: str, value: str) -> str:
         """A parameter of a kind as a whole number."""

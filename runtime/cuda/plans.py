@@ -92,9 +92,10 @@ class Planning:
             self.stand_ins[i] = DeviceArray(held, like)
 
     def tells_numbers(self, arrays: Sequence[Any]) -> bool:
-        """Is every number among the operands told at each call?"""
-        told = {number.operand for _, number in self.numbers.values()}
-        return all(i in told for i, a in enumerate(arrays) if isinstance(a, int | float | complex))
+        """Is every number among the operands an argument of each call?"""
+        varying = {number.operand for _, number in self.numbers.values()}
+        return all(
+            i in varying for i, a in enumerate(arrays) if isinstance(a, int | float | complex))
 
     def ask(self, size: int, what: str) -> _Planned:
         """Memory that every call asks for."""
@@ -200,16 +201,16 @@ def _found_out(index: int, arrays: Sequence[Any],
 
 def plan_of(index: int, arrays: Sequence[Any],
             body: Callable[[Sequence[Any]], tuple[Any, ...]]) -> tuple[Plan, set[int]]:
-    """The plan of many ops that `body` does with operands, and which of the numbers among these it
-    tells kernels anew at each call; what others are, the plan goes by. Raises what the body
+    """The plan of many ops that `body` does with operands, and the operands that are numbers and
+    arguments of each call. On all other numbers the plan depends. Raises what the body
     raises, NoPlan among it."""
     found = Planning(index, arrays, is_of_many=True)
     try:
         with plan_recorder.of(found):
             result = body(found.stand_ins)
-        told = {x.operand for step in found.steps if type(step) is Start
-                for x in step.varying.values() if type(x) is Number}
-        return Plan(Code(found).function(result), found.kept), told
+        varying = {x.operand for step in found.steps if type(step) is Start
+                   for x in step.varying.values() if type(x) is Number}
+        return Plan(Code(found).function(result), found.kept), varying
     finally:
         found.stand_ins.clear()
 

@@ -134,8 +134,8 @@ class Tuned(Grids):
                 raise ValueError(f"Conflicting meta-parameters: {', '.join(again)}. Make sure that "
                                  "you don't re-define auto-tuned symbols.")
             call = self._call(args, grid, kwargs, config, {**named, **config.all_kwargs()})
-            told = given._do_bench or time_of
-            times.append(told(call, quantiles=(0.5, 0.2, 0.8)))
+            measure = given._do_bench or time_of
+            times.append(measure(call, quantiles=(0.5, 0.2, 0.8)))
         given.pre_hook({**named, **configs[0].all_kwargs()}, reset_only=True)
         return configs[min(range(len(configs)), key=times.__getitem__)]
 
@@ -178,7 +178,7 @@ class Launcher(Grids):
         """Launch the kernel, in the stream that is chosen."""
         given = self._bound(args, kwargs)
         options = self._options(kwargs)
-        kinds, constants, tensors, numbers = self._told_apart(given)
+        kinds, constants, tensors, numbers = self._sorted_by_kind(given)
         index = self._device(kinds, tensors)
         if callable(grid):
             grid = grid(dict(given))
@@ -218,9 +218,9 @@ class Launcher(Grids):
             raise ValueError(f"num_warps must be a power of 2, not {warps}")
         return found
 
-    def _told_apart(self, given: Mapping[str, Any]) -> tuple[
+    def _sorted_by_kind(self, given: Mapping[str, Any]) -> tuple[
             dict[str, str], dict[str, Any], list[Tensor], list[Any]]:
-        """(kinds of what is told at each launch, constants, tensors, numbers)."""
+        """(kinds of the arguments of each launch, constants, tensors, numbers)."""
         kinds: dict[str, str] = {}
         constants: dict[str, Any] = {}
         tensors: list[Tensor] = []

@@ -43,11 +43,11 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 def check_together(arrays: Sequence[Any]) -> None:
     """Raise where tensors are on several devices. A number in a tensor of the CPU's may stand
     beside others."""
-    told = [devices.of(a) for a in arrays
-            if is_here(a) or isinstance(a, np.ndarray) and a.ndim]
-    for d in told:
-        if d != told[0]:
-            raise RuntimeError(f"Tensor on device {d} is not on the expected device {told[0]}!")
+    places = [devices.of(a) for a in arrays
+              if is_here(a) or isinstance(a, np.ndarray) and a.ndim]
+    for d in places:
+        if d != places[0]:
+            raise RuntimeError(f"Tensor on device {d} is not on the expected device {places[0]}!")
 
 
 def called_in_place(op: Any, inputs: Sequence[Any], arrays: Sequence[Any],

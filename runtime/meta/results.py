@@ -51,12 +51,12 @@ def results(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 def _key(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
     """What results go by."""
-    first: dict[int, int] = {}               # memory is told apart by who has it first
-    told = [(x.shape, x.strides, x.dtype, first.setdefault(id(x.held), i), x.address - x.start)
-            if type(x) is MetaArray else x.dtype if isinstance(x, np.ndarray) else (type(x), x)
-            for i, x in enumerate(arrays)]
+    first: dict[int, int] = {}               # memory is distinguished by who has it first
+    operands = [(x.shape, x.strides, x.dtype, first.setdefault(id(x.held), i), x.address - x.start)
+                if type(x) is MetaArray else x.dtype if isinstance(x, np.ndarray) else (type(x), x)
+                for i, x in enumerate(arrays)]
     described = [(name, type(v), v) for name, v in attrs.items()]
-    return op, dtypes.get_default_dtype(), *told, *described
+    return op, dtypes.get_default_dtype(), *operands, *described
 
 
 def _made(like: list[Like | None] | Like, arrays: Sequence[Any]) -> Any:
@@ -102,10 +102,10 @@ def _outlined(op: Any, outlines: Sequence[Any], attrs: Mapping[str, Any]) -> Any
         raise NotImplementedError(
             f"{op.name}: the size of its result depends on numbers, which meta tensors have none "
             "of")
-    told = op.outlined or op.makes
-    if told is not None:
+    of_outlines = op.outlined or op.makes
+    if of_outlines is not None:
         with allocator.without_memory():
-            made = told(*outlines, **attrs)
+            made = of_outlines(*outlines, **attrs)
         return made[0] if type(made) is tuple and len(made) == 1 else made
     if op.shape is not None:
         return Outline(op.shape(*outlines, **attrs), outlines[0].dtype)

@@ -76,9 +76,9 @@ class ArgumentText:
         raise Unsaid
 
 
-def _argument(told, arrays):
-    """What `ArgumentText` has told of."""
-    word, *rest = told
+def _argument(described, arrays):
+    """An argument, from what `ArgumentText` has made of it."""
+    word, *rest = described
     if word in OPERANDS:
         return OPERANDS[word](arrays[rest[0]])
     if word == "value":

@@ -510,5 +510,5 @@ if tensor_base.native_apply is not None:
     from ..cpu import repeated_calls
     repeated_calls.begin(Tensor, tensor_base.NativeNode, tensor_base.Cell, record, keep_outputs,
                          stale_inputs, apply_python, finish)
-    modes.tell = tensor_base.set_native_flags
+    modes.set_native_flags = tensor_base.set_native_flags
     modes.set_flags(state.flags)

@@ -105,9 +105,9 @@ class Listener:
         native_flags, busy = tensor_base.set_native_flags, self.busy
         repeated_calls.log_to(self.native.address, CLOCK)
 
-        def tell(flags):
+        def set_native_flags(flags):
             return native_flags(flags if busy.op else flags | modes.LISTENED)
-        exchanged = Exchanged(modes, "tell", tell)
+        exchanged = Exchanged(modes, "set_native_flags", set_native_flags)
         modes.set_flags(modes.state.flags)
 
         def undo():
@@ -123,13 +123,13 @@ class Listener:
         busy, state = self.busy, modes.state
         busy.op = True
         try:
-            modes.tell(state.flags)
+            modes.set_native_flags(state.flags)
             start = clock()
             out = call(*args)
             return out, start, clock()
         finally:
             busy.op = False
-            modes.tell(state.flags)
+            modes.set_native_flags(state.flags)
 
     def timed_first(self, first):
         """A call that the native entries have declined."""

@@ -24,7 +24,8 @@ class NativeLog:
     where the user's code is, if that is more than the innermost line."""
 
     def __init__(self, detailed, frames):
-        self.things, self.told = {}, []      # objects by their addresses; what Python was asked for
+        self.things = {}         # objects by their addresses
+        self.answers = []        # what Python was asked for
         self.frames, self.chunks, self.lock = frames, [], threading.RLock()
         self.table = np.zeros(2 * L.LOG_SLOTS, np.int64)
         self.words = (C.c_int64 * len(L.LOG))()
@@ -69,8 +70,8 @@ class NativeLog:
     def number_of(self, what):
         """The number under which something is found again."""
         with self.lock:
-            self.told.append(what)
-            return len(self.told) - 1
+            self.answers.append(what)
+            return len(self.answers) - 1
 
     # ---- reading ---------------------------------------------------------------------------------
     def take(self):
@@ -96,7 +97,7 @@ class NativeLog:
         if what is None:                     # it began while another profiler listened
             return ()
         if self.frames.all:
-            code, place = self.told[place]
+            code, place = self.answers[place]
         else:
             code, place = (self.things[code], place) if code else (None, None)
         detail = None
@@ -117,6 +118,6 @@ class NativeLog:
         """(shape, dtype) of an array; the type of anything else."""
         thing, nd, *sizes = words
         if nd == L.ELSEWHERE:
-            return self.told[thing]
+            return self.answers[thing]
         kept = self.things[thing]
         return kept if nd == L.NO_ARRAY else (tuple(sizes[:nd]), kept)

@@ -32,15 +32,15 @@ def test_an_interrupt_of_a_backward_leaves_no_mode(monkeypatch):
 
 
 def test_an_interrupt_of_a_mode_that_begins_or_ends_leaves_the_one_before(monkeypatch):
-    def interrupted(flags, tell=modes.tell):
-        monkeypatch.setattr(modes, "tell", tell)
+    def interrupted(flags, set_native_flags=modes.set_native_flags):
+        monkeypatch.setattr(modes, "set_native_flags", set_native_flags)
         raise interrupts.Interrupt
     before = modes.state.flags
     for mode in (whet.no_grad, whet.inference_mode):
         with pytest.raises(interrupts.Interrupt), mode():
-            monkeypatch.setattr(modes, "tell", interrupted)
+            monkeypatch.setattr(modes, "set_native_flags", interrupted)
         assert modes.state.flags == before
-        monkeypatch.setattr(modes, "tell", interrupted)
+        monkeypatch.setattr(modes, "set_native_flags", interrupted)
         with pytest.raises(interrupts.Interrupt), mode():
             pass
         assert modes.state.flags == before

@@ -21,20 +21,20 @@ def elsewhere(work):
 def taken_over(monkeypatch):
     """The copy of the modes is another thread's, which has no gradients, and is so again as soon as
     this one has told its own: Python may change threads there."""
-    tell, here = modes.tell, threading.get_ident()
+    pass_on, here = modes.set_native_flags, threading.get_ident()
 
-    def told_and_changed(flags):
-        told = tell(flags)
+    def passed_on_and_changed(flags):
+        held = pass_on(flags)
         if threading.get_ident() == here:
-            elsewhere(lambda: tell(0))
-        return told
+            elsewhere(lambda: pass_on(0))
+        return held
 
     def begin():
-        elsewhere(lambda: tell(0))
-        monkeypatch.setattr(modes, "tell", told_and_changed)
+        elsewhere(lambda: pass_on(0))
+        monkeypatch.setattr(modes, "set_native_flags", passed_on_and_changed)
     yield begin
     monkeypatch.undo()
-    tell(modes.state.flags)
+    pass_on(modes.state.flags)
 
 
 def test_an_operation_is_recorded(taken_over):

@@ -100,7 +100,7 @@ def test_a_program_that_finds_out_in_the_midst_is_not_run_in_vain_at_each_call(m
             whet.tensor([1.0, 1.0, 2.0 + n % 9 * 2])).tolist()
     assert held and len(runs) < 200
     f._policy.resting, f._policy.ledger.spent = 0, 0.0
-    f._calls.tables.lay()
+    f._calls.tables.hand_over()
     for r in f._policy.held:
         r.second_look.passed = LONGEST
     replayed = f._policy.summary().replayed

@@ -66,15 +66,15 @@ def test_results_and_gradients_are_those_of_an_unprofiled_run():
 def test_nothing_of_a_profiler_stays():
     a = whet.randn(4)
     a.exp()
-    was = (registry.execute, pointwise_family.inplace_now, native.launch, modes.tell)
+    was = (registry.execute, pointwise_family.inplace_now, native.launch, modes.set_native_flags)
     with profile() as p:
         a.exp()
-    assert (registry.execute, pointwise_family.inplace_now, native.launch, modes.tell) == was
+    assert (registry.execute, pointwise_family.inplace_now, native.launch, modes.set_native_flags) == was
     a.exp()
     assert names(p) == ["exp"]
     with pytest.raises(ZeroDivisionError), profile():
         raise ZeroDivisionError
-    assert (registry.execute, pointwise_family.inplace_now, native.launch, modes.tell) == was
+    assert (registry.execute, pointwise_family.inplace_now, native.launch, modes.set_native_flags) == was
 
 
 def test_tensors_are_not_kept_alive():

@@ -124,22 +124,24 @@ class Library:
             with open(path, "wb") as f:
                 f.write(self.weights.data)
         reasons = [r for level in self.programs for p in level for r in p.reasons]
-        told = Descriptions(self.inputs, self.results, reasons, self.dims)
+        descriptions = Descriptions(self.inputs, self.results, reasons, self.dims)
         offsets, texts, levels = iter(self.weights.offsets), list[Texts](), list[Level]()
         for kind, programs in zip(self.system.kinds, self.programs):
             tag = f"{self.prefix}.{kind.name}"
             sources, programs = together(programs)
             texts.append(Texts(tag, kind.cpu, sources))
             lists = [
-                ListText(p, f"{tag}.{i}", texts[-1], next(offsets), len(self.inputs), told.codes)
+                ListText(
+                    p, f"{tag}.{i}", texts[-1], next(offsets), len(self.inputs), descriptions.codes)
                 for i, p in enumerate(programs)
             ]
             arena, room = (max(xs) for xs in zip(*[(p.arena, p.room) for p in programs]))
             levels.append(Level(kind, lists, arena, room))
         main = "\n".join([
             self.weights.text(self.system.machine, path),
-            told.text(levels),
-            model_code.text(self.facts(levels, len(told.messages), path is not None), levels),
+            descriptions.text(levels),
+            model_code.text(
+                self.facts(levels, len(descriptions.messages), path is not None), levels),
         ])
         public = {f"{self.prefix}_{f}" for f in header.functions(bool(self.dims))}
         return one_object(self.system.object, main, texts, public)

@@ -187,7 +187,7 @@ def translated(
 def refuse_all(problems: Sequence[Problem], name: str) -> None:
     """Raise where anything cannot be expressed: all of it, in one error."""
     if problems:
-        told = "\n".join(f"  {p}" for p in problems)
+        listed = "\n".join(f"  {p}" for p in problems)
         raise OnnxError(
-            f"ONNX cannot express {len(problems)} operations of {name or 'the graph'}:\n{told}"
+            f"ONNX cannot express {len(problems)} operations of {name or 'the graph'}:\n{listed}"
         )
