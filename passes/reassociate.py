@@ -135,7 +135,7 @@ def chains(nodes: Sequence[Node], root: dict[int, int], arrays: list[Array],
         return (
             out,
             f"ordered a product of {len(parts)} matrices: {best} multiplications, not {now}"
-            + _at(nodes[i]),
+            + _line_of(nodes[i]),
         )
     return None
 
@@ -181,7 +181,7 @@ def numbers(nodes: Sequence[Node], root: Roots, arrays: Arrays,
             continue
         joined = OpNode(n.op, (before[0], both), n.attrs, n.outs, n.line)
         made = [joined if j == i else m for j, m in enumerate(nodes) if j != k]
-        return made, f"made one of two operations {n.op.name}" + _at(n)
+        return made, f"made one of two operations {n.op.name}" + _line_of(n)
     return None
 
 
@@ -206,5 +206,5 @@ def _in_one(op: str, a: float, b: float, dtype: DType) -> float | None:
     return both if math.isfinite(both) and not (both == 0 and op == "mul") else None
 
 
-def _at(n: Node) -> str:
+def _line_of(n: Node) -> str:
     return f" ({n.line})" if n.line else ""

@@ -81,11 +81,11 @@ def state(c: Any) -> State:
         names = [k for k in vars(b) if k not in NOT_COMPARED]
         held.append((tuple(names), tuple([vars(b)[k] for k in names])))
     earlier = () if known is None else known[2]
-    found = next((s for s in earlier if _same(s.held, held)), None) or State(held)
+    found = next((s for s in earlier if _same_objects(s.held, held)), None) or State(held)
     _states[c] = now, found, (found, *(s for s in earlier if s is not found))[:MOST]
     return found
 
 
-def _same(a: Held, b: Held) -> bool:
+def _same_objects(a: Held, b: Held) -> bool:
     return (len(a) == len(b)
             and all(m == n and all(x is y for x, y in zip(v, w)) for (m, v), (n, w) in zip(a, b)))

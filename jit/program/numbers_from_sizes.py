@@ -110,7 +110,7 @@ class NumbersFromSizes:
             x = self[n]
             if type(x) is SymbolicSize and name in sizes and not x >= 0:
                 raise Unsized("a size is negative")
-            out[name] = _put(out.get(name, node.attrs[name]), place, x)
+            out[name] = _replaced_at(out.get(name, node.attrs[name]), place, x)
         return out
 
     def is_unchanged(self, guard: Guard) -> bool:
@@ -118,7 +118,7 @@ class NumbersFromSizes:
         return bool(self[int(guard.refs()[0])] == guard.expected.item())
 
 
-def _put(x: Any, place: Sequence[int], y: Any) -> Any:
+def _replaced_at(x: Any, place: Sequence[int], y: Any) -> Any:
     if not place:
         return y
-    return tuple([_put(z, place[1:], y) if i == place[0] else z for i, z in enumerate(x)])
+    return tuple([_replaced_at(z, place[1:], y) if i == place[0] else z for i, z in enumerate(x)])

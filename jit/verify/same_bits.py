@@ -62,10 +62,11 @@ def pieces(a: Any) -> Iterator[Any]:
 def same_bits(a: Any, b: Any) -> bool:
     """Are two arrays equal to the bit, all NaNs being one?"""
     a, b = devices.on_host(a), devices.on_host(b)
-    return a.shape == b.shape and a.dtype == b.dtype and all(map(_same, pieces(a), pieces(b)))
+    return (a.shape == b.shape and a.dtype == b.dtype
+            and all(map(_same_but_for_nans, pieces(a), pieces(b))))
 
 
-def _same(a: Any, b: Any) -> bool:
+def _same_but_for_nans(a: Any, b: Any) -> bool:
     if np.array_equal(a.view(np.uint8), b.view(np.uint8)):
         return True
     if a.dtype.kind not in FLOATS:

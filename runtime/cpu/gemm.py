@@ -89,7 +89,7 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
         if epilogue is not None:
             raise TypeError("matmul: a bias and an epilogue together: let the epilogue add it")
         epilogue, operands = PLUS_BIAS, (bias,)
-    return _into(out, _product(a, b, epilogue, operands))
+    return _put_into(out, _product(a, b, epilogue, operands))
 
 
 def linear(x, w, bias=None):
@@ -113,7 +113,7 @@ def linear(x, w, bias=None):
     return c
 
 
-def _into(out, r):
+def _put_into(out, r):
     if out is None:
         return r
     if out.shape != r.shape or out.dtype != r.dtype:
@@ -126,19 +126,19 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     """The product and its epilogue, in one kernel where there is one. A plan that is nothing but
     a launch is kept in `_quick`."""
     if a.ndim < 2 or b.ndim < 2:
-        r = _special(a, b)
-        return r if epilogue is None else _after(r, epilogue, operands)
-    key, plan = _found(a, b, epilogue, operands)
+        r = _without_kernel(a, b)
+        return r if epilogue is None else _epilogue_by_numpy(r, epilogue, operands)
+    key, plan = _key_and_plan(a, b, epilogue, operands)
     if plan is None:
         if epilogue is None or epilogue is PLUS_BIAS and a.dtype.kind == "c":
-            return _special(a, b, *operands)
-        return _after(_product(a, b), epilogue, operands)
-    if a.shape == b.shape[::-1] and (cuts := _cuts(a, b, operands)):
+            return _without_kernel(a, b, *operands)
+        return _epilogue_by_numpy(_product(a, b), epilogue, operands)
+    if a.shape == b.shape[::-1] and (cuts := _cuts_for_mirroring(a, b, operands)):
         c = _mirrored(a, b, epilogue, operands, plan, cuts)
         if c is not None:
             return c
     elif not plan.scratch and not plan.parts and (epilogue is None or quick):
-        _keep(
+        _keep_in(
             _quick,
             quick or key[:-2],
             (plan.shape, plan.dtype, plan.kernel, plan.total, plan.grain, plan.table, plan.swapped))
@@ -147,7 +147,7 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     return c
 
 
-def _found(a, b, epilogue, operands, to=None):
+def _key_and_plan(a, b, epilogue, operands, to=None):
     """(key, plan) of a product; the plan is None if no kernel computes it. `to`: the strides of an
     existing result."""
     key = (a.dtype, b.dtype, a.shape, a.strides, b.shape, b.strides, thread_pool.get_num_threads(),
@@ -159,7 +159,7 @@ def _found(a, b, epilogue, operands, to=None):
     return key, plan
 
 
-def _cuts(a, b, operands):
+def _cuts_for_mirroring(a, b, operands):
     """Where to cut the columns of a product of which half is enough, if b is the transpose of a; ()
     if that does not pay."""
     if a.ndim != 2 or a.strides != b.strides[::-1] or any(o.size != 1 for o in operands):
@@ -177,7 +177,7 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
         return None
     c = memory.empty(plan.shape, plan.dtype)
     parts = [(a[:j], b[:, i:j], c[:j, i:j]) for i, j in itertools.pairwise(cuts)]
-    plans = [_found(x, y, epilogue, operands, z.strides)[1] for x, y, z in parts]
+    plans = [_key_and_plan(x, y, epilogue, operands, z.strides)[1] for x, y, z in parts]
     if None in plans:
         return None
     for (x, y, z), p, (i, j) in zip(parts, plans, itertools.pairwise(cuts), strict=True):
@@ -187,14 +187,14 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
     return c
 
 
-def _after(r, epilogue, operands):
+def _epilogue_by_numpy(r, epilogue, operands):
     """Apply the epilogue of a product that no kernel computes with it, by NumPy."""
     if any(type(x) is Outline for x in (r, *operands)):
         raise Unsized("an epilogue is computed apart")
     return scalar.evaluate([epilogue], [r, *operands], lambda t: dtypes.SHORT[t].np)[0]
 
 
-def _keep(plans, key, plan):
+def _keep_in(plans, key, plan):
     if len(plans) >= MAX_PLANS:
         plans.clear()
     plans[key] = plan
@@ -202,7 +202,7 @@ def _keep(plans, key, plan):
 
 def _keep_plan(key, plan):
     if plan is not None:
-        _keep(_plans, key, plan)
+        _keep_in(_plans, key, plan)
 
 
 def _run(plan, arrays):
@@ -227,7 +227,7 @@ def _run(plan, arrays):
         _scratch.append(scratch)
 
 
-def _special(a, b, bias=None):
+def _without_kernel(a, b, bias=None):
     """Products of vectors, of complex numbers (plus a bias, if given), and of types without a
     kernel."""
     if b.dtype != a.dtype:
@@ -241,18 +241,18 @@ def _special(a, b, bias=None):
     if b.ndim == 1:
         return matmul(a, b[:, None])[..., 0]
     if a.dtype.kind == "c":
-        _shape(a, b)
+        _result_shape(a, b)
         bias = None if bias is None else parts_in_rows(contiguous(bias))
         return matmul(*real_factors(a, b), bias=bias).view(a.dtype)
     if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
     wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
-    _shape(a, b)
+    _result_shape(a, b)
     return np.matmul(a.astype(wide, copy=False),
                      b.astype(wide, copy=False)).astype(a.dtype, copy=False)
 
 
-def _shape(a, b):
+def _result_shape(a, b):
     if a.shape[-1] != b.shape[-2]:
         raise ValueError(f"matmul: inner sizes differ: {a.shape} @ {b.shape}")
     try:
@@ -290,7 +290,7 @@ def packing_of(b):
     """How to pack b, a matrix or several; None if one launch cannot reach all of them."""
     short = SHORT[b.dtype]
     wide = kernels.WIDE.get(short, short)
-    (k, n), (outer, inner) = b.shape[-2:], _collapse(b.shape[:-2], [b.strides[:-2]])
+    (k, n), (outer, inner) = b.shape[-2:], _collapse_batch(b.shape[:-2], [b.strides[:-2]])
     if len(outer) > 2:
         return None
     (_, many), (outer_step, inner_step) = [1, 1, *outer][-2:], [0, 0, *inner[0]][-2:]
@@ -384,7 +384,7 @@ def _make_plan(a, b, epilogue, operands, packed=False, whole=False, to=None):
     if (a.dtype != b.dtype or a.dtype not in SHORT or a.dtype.kind == "b" or a.ndim < 2
             or b.ndim < 2):
         return None
-    shape = _shape(a, b)
+    shape = _result_shape(a, b)
     if not kernels.supported(SHORT[a.dtype]) or any(o.dtype not in SHORT for o in operands):
         return None
     try:
@@ -431,7 +431,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
         DTYPE[dst].itemsize * math.prod(shape[i + 1:]) for i in range(len(shape))])
     sides = ([K.spread(x, (*batch, *x.shape[-2:]))
               for x in (a, b)] + [c_strides] + [o.strides for o in operands])
-    batch, batches = _collapse(batch, [x[:-2] for x in sides])
+    batch, batches = _collapse_batch(batch, [x[:-2] for x in sides])
     a, b, c, *more = (tuple(x[-2:]) for x in sides)
     if batch and batches[1][-1] == 0 and (n == 1 or not one) and all(
             m == 1 or y[-1] == m * x[0]
@@ -483,7 +483,7 @@ def _tiled(p, short, dst, epilogue, packed, threads, sharing):
             scratch * threads)
 
 
-def _collapse(sizes, sides):
+def _collapse_batch(sizes, sides):
     """(sizes, strides) of the batch dimensions: adjacent ones merged if every side allows it, and
     those of size 1 dropped."""
     merged: list = []

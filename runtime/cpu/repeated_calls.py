@@ -533,7 +533,7 @@ def operator(slot, op, count, slow, reflected):
     _fill_descriptor(L.SLOTS.index(slot), op, None, count, slow, reflected=reflected)
 
 
-def _take(kind, first, end):
+def _next_descriptor(kind, first, end):
     k = first + _next[kind]
     if k >= end:
         raise RuntimeError(
@@ -544,14 +544,14 @@ def _take(kind, first, end):
 
 def method(base, at, op, attrs, count, slow, name, doc, writer=None):
     """A native method `name` of `base` in front of the Python function `slow`."""
-    k = _take("method", len(L.SLOTS), L.THUNKS)
+    k = _next_descriptor("method", len(L.SLOTS), L.THUNKS)
     _fill_descriptor(k, op, attrs, count, slow, writer)
     return plain_method(base, at[f"method{k}"], name, doc)
 
 
 def function(at, op, attrs, count, slow, doc):
     """A native function in front of the Python function `slow`."""
-    k = _take("function", L.THUNKS, L.DESCRIPTORS)
+    k = _next_descriptor("function", L.THUNKS, L.DESCRIPTORS)
     _fill_descriptor(k, op, attrs, count, slow)
     definition = native.MethodDef(slow.__name__.encode(),
                                   at["function"],

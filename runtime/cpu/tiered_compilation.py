@@ -292,11 +292,11 @@ def _forked():
     _background.begin()                  # what there is is the parent's
 
 
-def _end():
+def _end_background():
     with translating(), lock():              # nobody is in LLVM when the process goes down
         _background.is_over = True
 
 
-atexit.register(_end)
+atexit.register(_end_background)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)

@@ -41,12 +41,12 @@ def results(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     try:
         like = _known.get(key)
     except TypeError:                        # an attribute that has no hash
-        return _made(_found(op, arrays, attrs), arrays)
+        return _new_or_view(_described_results(op, arrays, attrs), arrays)
     if like is None:
         if len(_known) >= MOST_KINDS:
             _known.clear()
-        like = _known[key] = _found(op, arrays, attrs)
-    return _made(like, arrays)
+        like = _known[key] = _described_results(op, arrays, attrs)
+    return _new_or_view(like, arrays)
 
 
 def _key(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -59,24 +59,24 @@ def _key(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any,
     return op, dtypes.get_default_dtype(), *operands, *described
 
 
-def _made(like: list[Like | None] | Like, arrays: Sequence[Any]) -> Any:
+def _new_or_view(like: list[Like | None] | Like, arrays: Sequence[Any]) -> Any:
     if isinstance(like, list):
-        return tuple([None if one is None else _made(one, arrays) for one in like])
+        return tuple([None if one is None else _new_or_view(one, arrays) for one in like])
     if like.of is None:
         return empty(like.shape, like.dtype, like.strides)
     of = arrays[like.of]
     return MetaArray.at(of.held, of.address + like.offset, like.shape, like.strides, like.dtype)
 
 
-def _found(op: Any, arrays: Sequence[Any],
+def _described_results(op: Any, arrays: Sequence[Any],
            attrs: Mapping[str, Any]) -> list[Like | None] | Like:
     """What the results of a call are like."""
     rooms: dict[int, Room] = {}
     outlines = [_outline(x, rooms) if hasattr(x, "dtype") else x for x in arrays]
     made = _outlined(op, outlines, attrs)
     if type(made) is tuple:
-        return [None if m is None else _like(m, outlines) for m in made]
-    return _like(made, outlines)
+        return [None if m is None else _described(m, outlines) for m in made]
+    return _described(made, outlines)
 
 
 def _outline(x: Any, rooms: dict[int, Room]) -> Outline:
@@ -86,7 +86,7 @@ def _outline(x: Any, rooms: dict[int, Room]) -> Outline:
     return Outline(x.shape, x.dtype, x.strides, room, x.address - x.start)
 
 
-def _like(made: Any, outlines: Sequence[Any]) -> Like:
+def _described(made: Any, outlines: Sequence[Any]) -> Like:
     shape, dtype = tuple(map(int, made.shape)), np.dtype(made.dtype)
     strides = tuple(map(int, made.strides))
     if type(made) is Outline:

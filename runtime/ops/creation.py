@@ -348,7 +348,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     return finish(_made(full_op, attrs, device), "full", out, requires_grad, device)
 
 
-def _like(input, op, value, dtype, layout, device, requires_grad, memory_format, pin_memory):
+def _filled_like(input, op, value, dtype, layout, device, requires_grad, memory_format, pin_memory):
     checked_input(op, input)
     check_options(op, layout, device, pin_memory)
     dtype = input.dtype if dtype is None else dtypes.as_dtype(dtype)
@@ -377,8 +377,8 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     >>> whet.zeros_like(whet.tensor([3., 4.]))
     tensor([0., 0.])
     """
-    return _like(input, "zeros_like", 0, dtype, layout, device, requires_grad, memory_format,
-                 pin_memory)
+    return _filled_like(input, "zeros_like", 0, dtype, layout, device, requires_grad,
+                        memory_format, pin_memory)
 
 
 @function(method=False)
@@ -390,8 +390,8 @@ def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fals
     >>> whet.ones_like(whet.tensor([3, 4]))
     tensor([1, 1])
     """
-    return _like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format,
-                 pin_memory)
+    return _filled_like(input, "ones_like", 1, dtype, layout, device, requires_grad, memory_format,
+                        pin_memory)
 
 
 @function(method=False)
@@ -403,8 +403,8 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     >>> whet.empty_like(whet.ones(2, 3)).shape
     whet.Size([2, 3])
     """
-    return _like(input, "empty_like", None, dtype, layout, device, requires_grad, memory_format,
-                 pin_memory)
+    return _filled_like(input, "empty_like", None, dtype, layout, device, requires_grad,
+                        memory_format, pin_memory)
 
 
 @function(method=False)
@@ -421,8 +421,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requir
                         "NoneType")
     if is_tensor(fill_value):
         fill_value = fill_value.item()
-    return _like(input, "full_like", fill_value, dtype, layout, device, requires_grad,
-                 memory_format, pin_memory)
+    return _filled_like(input, "full_like", fill_value, dtype, layout, device, requires_grad,
+                        memory_format, pin_memory)
 
 
 def _new_method(name, fill):

@@ -80,7 +80,7 @@ def loss(fn):
     return precise(guard(f))
 
 
-def _same(name, input, target):
+def _check_input_and_target(name, input, target):
     if not is_tensor(input) or not is_tensor(target):
         raise TypeError(f"{name}(): input and target must be Tensors")
     if input._array.shape != target._array.shape:
@@ -123,7 +123,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 def _diff(name, input, target, reals=False):
     """The difference, in the common type; of real numbers alone, where it has to be."""
-    _same(name, input, target)
+    _check_input_and_target(name, input, target)
     if reals:
         input, target = common_type([input, target])
         if input.dtype.kind != FLOAT:

@@ -172,7 +172,7 @@ def _evenly_few(start, end, steps, dtype):
     return out
 
 
-def _one(x):
+def _single_element(x):
     if x.numel() != 1:
         x.item()                             # which says so
     return (x if x.dtype.kind != FLOAT else x.to(dtypes.float64)).detach()
@@ -192,7 +192,8 @@ def _ends(name, start, end):
             raise TypeError(f"{name}(): argument '{what}' must be Number or Tensor, not "
                             f"{x.__class__.__name__}")
     ends = [
-        _one(x) if is_tensor(x) else x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None
+        _single_element(x) if is_tensor(x) else
+        x.__whet_tensor__() if hasattr(x, "__whet_tensor__") else None
         for x in (start, end)]
     if ends[0] is None and ends[1] is None:
         return (), {"start": start, "end": end}

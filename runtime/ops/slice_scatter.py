@@ -42,7 +42,7 @@ slice_scatter_op = MoveOp(
 slice_scatter_op.any_sizes = True
 
 
-def _put(input, src, part, index, op):
+def _scatter_into_slice(input, src, part, index, op):
     want = part._array.shape
     if src._array.shape != want:
         raise RuntimeError(
@@ -62,7 +62,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     d = dims.one(dim, input._array.ndim)
     part = slice_along(input.detach(), d, start, end, step)
     n = input._array.shape[d]
-    return _put(
+    return _scatter_into_slice(
         input,
         src,
         part,
@@ -93,7 +93,7 @@ def select_scatter(input, src, dim, index):
     """
     d = dims.one(dim, input._array.ndim)
     part = select(input.detach(), d, index)
-    return _put(
+    return _scatter_into_slice(
         input,
         src,
         part,

@@ -108,8 +108,8 @@ class _Block:
             at = next(i for i, (a, b) in enumerate(zip(self.kinds, again)) if a != b)
             raise CheckpointError(
                 "checkpoint: Recomputed values have different metadata than during the forward "
-                f"pass: the function saved {_say(self.kinds[at])} as tensor {at}, and "
-                f"{_say(again[at])} when it was run again")
+                f"pass: the function saved {_kind_in_words(self.kinds[at])} as tensor {at}, and "
+                f"{_kind_in_words(again[at])} when it was run again")
         return got
 
 
@@ -117,7 +117,7 @@ def _kind(x):
     return tuple(x.shape), x.dtype, x.device
 
 
-def _say(kind):
+def _kind_in_words(kind):
     shape, dtype, device = kind
     return f"{dtype} {list(shape)} on {device}"
 

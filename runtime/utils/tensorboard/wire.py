@@ -74,13 +74,13 @@ def _after_zeros(n):
     out = [1 << bit for bit in range(32)]
     while n:
         if n & 1:
-            out = [_apply(one, c) for c in out]
-        one = [_apply(one, c) for c in one]
+            out = [_times_matrix(one, c) for c in out]
+        one = [_times_matrix(one, c) for c in one]
         n >>= 1
     return out
 
 
-def _apply(images, crc):
+def _times_matrix(images, crc):
     out = 0
     while crc:
         low = crc & -crc
@@ -104,7 +104,7 @@ def crc32c(data):
             running = _TABLE[(running ^ column) & 0xFF] ^ running >> 8
         zeros = _after_zeros(length)
         for piece in running.tolist():
-            crc = _apply(zeros, crc) ^ piece
+            crc = _times_matrix(zeros, crc) ^ piece
         data = data[COLUMNS * length:]
     return _plain_crc(data, crc) ^ 0xFFFFFFFF
 
