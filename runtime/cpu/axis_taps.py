@@ -6,7 +6,8 @@ from math import prod
 import numpy as np
 
 from . import memory, native, taped_launches
-from .rows import REFERENCE, contiguous
+from .reference_only import REFERENCE
+from .rows import contiguous
 
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 GRAIN = 1 << 13                  # terms that are worth a thread of their own

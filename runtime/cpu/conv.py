@@ -17,7 +17,6 @@ from . import memory, native, thread_pool
 from .conv_gradient_plan import input_grad_plans, weight_grad_plan
 from .conv_plan import (
     ELEM,
-    REFERENCE,
     conv_plan,
     conv_shape,
     dense,
@@ -27,6 +26,7 @@ from .conv_plan import (
     scratch,
 )
 from .indexed import converted
+from .reference_only import REFERENCE
 from .reference_windows import (
     reference_conv,
     reference_conv_input_grad,

@@ -4,7 +4,6 @@ A plan depends on shapes, strides and the number of threads. No result depends o
 threads."""
 import itertools
 import math
-import os
 import threading
 
 import numpy as np
@@ -33,7 +32,6 @@ DEPTHWISE_TAPS, DEPTHWISE_ROWS = 64, 4
 # bytes for the transformed pixels of a unit: they and weights that go by stay in the second-level
 # cache
 WINOGRAD_SCRATCH = 1 << 17
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 # vectors of channels in a register tile, pixels of a unit
 TURNED_VECTORS, TURNED_PIXELS = 2, 256
 PLANES_SCRATCH = 1 << 18       # bytes for the rows that a band of outputs reads

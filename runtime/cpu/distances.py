@@ -1,6 +1,5 @@
 """Distances between rows, and sums of weighted differences, by kernels
 (`passes/lower_llvm/products/distances.py`) or with NumPy."""
-import os
 from functools import partial
 from math import prod
 
@@ -12,9 +11,9 @@ from whet.passes.lower_llvm.products import distances as kernels
 
 from . import memory, native, thread_pool
 from .conv_plan import scratch
+from .reference_only import REFERENCE
 from .rows import contiguous
 
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 ROWS = 64               # rows for which columns are brought into order once
 UNIT_STEPS = 1 << 17    # differences that are worth a thread of their own

@@ -1,7 +1,6 @@
 """Matrix factorisations and solutions by kernels (`passes/lower_llvm/factors/`). Large matrices are
 split into parts and products. LAPACK, through NumPy, handles complex numbers and most QR
 factorisations."""
-import os
 from functools import partial
 from math import prod
 
@@ -10,9 +9,9 @@ from whet.passes.lower_llvm.factors import elimination, qr
 from whet.passes.lower_llvm.factors.panel import lanes_of
 
 from . import gemm, memory, native, taped_launches
+from .reference_only import REFERENCE
 from .rows import contiguous
 
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 LARGEST = 512           # rows whose factors stay in the second cache; beyond it products pay
 REFLECTED = 64          # columns for which reflections, taken one by one, are as quick

@@ -2,7 +2,6 @@
 their complex types. NumPy computes other types, and sizes above `LARGEST`."""
 import functools
 import math
-import os
 from functools import partial
 
 import numpy as np
@@ -12,8 +11,8 @@ from whet.passes.lower_llvm.fourier import kernels
 
 from . import memory, native, pointwise, taped_launches, thread_pool
 from .conv_plan import scratch
+from .reference_only import REFERENCE
 
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 # Elements of a cache line of floats. Tables are padded to these, so that results do not depend on
 # the number of lanes.
 WIDEST = 16

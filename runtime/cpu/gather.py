@@ -1,6 +1,5 @@
 """Gathering and scattering along one dimension of NumPy arrays, by kernels that check every
 index."""
-import os
 from math import prod
 
 import numpy as np
@@ -9,9 +8,8 @@ from ..dtypes import FROM_NUMPY
 from . import memory, native, taped_launches
 from .duplicate_indices import COMBINATIONS
 from .pointwise import move
+from .reference_only import REFERENCE
 from .rows import contiguous
-
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 
 
 def fits(a, index):

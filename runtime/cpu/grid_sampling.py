@@ -1,6 +1,5 @@
 """Weighted sums of a few elements at given places of planes, on NumPy arrays: by kernels
 (`passes/lower_llvm/elements/grid_sampling.py`), or with NumPy where nothing is compiled."""
-import os
 from functools import partial
 from math import prod
 
@@ -8,9 +7,9 @@ import numpy as np
 from whet.passes.lower_llvm.elements import grid_sampling as kernels
 
 from . import memory, native
+from .reference_only import REFERENCE
 from .rows import contiguous
 
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 GRAIN = 1 << 12                 # gathers that are worth a thread of their own
 LARGEST = (1 << 31) - 1         # elements of a plane: places are numbers of 32 bits

@@ -14,7 +14,7 @@ from ..strided_memory import strided
 from . import gather, memory, native
 from .duplicate_indices import COMBINATIONS
 from .pointwise import Pointwise, move
-from .rows import REFERENCE
+from .reference_only import REFERENCE
 from .taped_launches import partial, table, verdict
 
 BITS = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}

@@ -18,9 +18,10 @@ from . import (
     thread_pool,
     window_geometry,
 )
-from .conv_plan import ELEM, REFERENCE, elements, known, remember, scratch, three
+from .conv_plan import ELEM, elements, known, remember, scratch, three
 from .indexed import converted
 from .pointwise import Pointwise, move
+from .reference_only import REFERENCE
 from .rows import contiguous
 from .sized_plans import by_sizes
 from .taped_launches import partial

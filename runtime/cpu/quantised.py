@@ -17,9 +17,10 @@ from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.quantised import dots, gather, products
 
 from . import memory, native, quantised_channels, taped_launches, thread_pool
-from .conv_plan import REFERENCE, known, remember, scratch
+from .conv_plan import known, remember, scratch
 from .pointwise import move
 from .quantised_weights import of_features, packed_shape, padded, unpacked, unpacked_window
+from .reference_only import REFERENCE
 from .window_parts import split
 
 ROW_BYTES = 1 << 18              # of gathered rows that a unit keeps

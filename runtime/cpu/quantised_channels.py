@@ -7,7 +7,8 @@ from whet.passes.lower_llvm.calls import distribute_units
 from whet.passes.lower_llvm.quantised import depthwise, dots, gather, max_pools, products
 
 from . import memory, native, thread_pool
-from .conv_plan import REFERENCE, known, remember
+from .conv_plan import known, remember
+from .reference_only import REFERENCE
 from .window_parts import split
 
 UNIT_TAPS = 1 << 19              # products that are worth a thread of their own

@@ -5,8 +5,9 @@ import math
 import numpy as np
 from whet.cpu import thread_pool
 from whet.cpu.complex_matrices import pairs
+from whet.cpu.reference_only import REFERENCE
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
-from whet.cpu.rows import REFERENCE, Plan, remember, rows
+from whet.cpu.rows import Plan, remember, rows
 from whet.ir import rows as R
 from whet.ir import scalar as sc
 from whet.ir.symbolic_size import plan_for

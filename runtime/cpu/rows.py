@@ -5,7 +5,6 @@ once and kept. It never changes a bit of a result: every way through here adds i
 `ir.rows` states. """
 import functools
 import math
-import os
 
 import numpy as np
 from whet.cpu import memory, native, pointwise, taped_launches, thread_pool, tiered_compilation
@@ -13,6 +12,7 @@ from whet.ir import rows as R
 from whet.ir.row_layout import ColumnWalk
 from whet.ir.symbolic_size import at_least, chosen, plan_for
 
+from .reference_only import REFERENCE
 from .row_kernels import (
     DENSE,
     DTYPES,
@@ -41,7 +41,6 @@ from .row_kernels import (
 )
 from .rows_in_memory import RowsInMemory
 
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"       # run everything with NumPy, slowly
 _plans: dict = {}
 thread_pool.on_change.append(_plans.clear)      # what is shared out depends on the threads
 

@@ -6,8 +6,9 @@ import numpy as np
 from whet.cpu import memory, native
 from whet.cpu.complex_matrices import pairs
 from whet.cpu.reduce import accumulator
+from whet.cpu.reference_only import REFERENCE
 from whet.cpu.row_kernels import BF16, DTYPES, NAMES
-from whet.cpu.rows import REFERENCE, contiguous
+from whet.cpu.rows import contiguous
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 I64 = np.dtype(np.int64)

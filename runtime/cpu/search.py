@@ -5,8 +5,8 @@ import numpy as np
 
 from ..dtypes import FROM_NUMPY, promote_types
 from . import indexed, memory, native
+from .reference_only import REFERENCE
 from .row_kernels import BF16, NAMES
-from .rows import REFERENCE
 from .sort import row_kernel, sort
 from .taped_launches import partial
 

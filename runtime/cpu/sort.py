@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 from whet.cpu import memory, native, thread_pool
+from whet.cpu.reference_only import REFERENCE
 from whet.cpu.row_kernels import NAMES
-from whet.cpu.rows import REFERENCE, contiguous
+from whet.cpu.rows import contiguous
 from whet.ir.symbolic_size import at_most
 from whet.passes.lower_llvm.calls import distribute_units
 

@@ -1,5 +1,4 @@
 """Products of sparse matrices by kernels (`passes/lower_llvm/products/sparse.py`) or with NumPy."""
-import os
 from functools import partial
 
 import numpy as np
@@ -7,9 +6,9 @@ from whet.passes.lower_llvm import targets
 from whet.passes.lower_llvm.products import sparse as kernels
 
 from . import indexed, memory, native, taped_launches, thread_pool
+from .reference_only import REFERENCE
 from .rows import contiguous
 
-REFERENCE = os.environ.get("WHET_CPU") == "numpy"
 ELEMENTS = {np.dtype("f4"): "float", np.dtype("f8"): "double"}
 UNIT_STEPS = 1 << 16    # multiply-adds that are worth a thread of their own
 COLUMNS = 16            # columns that a thread has at least: a line of the cache

@@ -6,7 +6,8 @@ from whet.ir.outline import table as numbers_of
 from whet.passes.lower_llvm.quantised import weight_only
 
 from . import memory, native
-from .conv_plan import REFERENCE, known, remember
+from .conv_plan import known, remember
+from .reference_only import REFERENCE
 
 LARGEST = {8: 127, 4: 7}
 UNIT_STEPS = 1 << 18             # products that are worth a thread of their own

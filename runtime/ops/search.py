@@ -8,7 +8,7 @@ import numpy as np
 from .. import devices, dtypes, return_types
 from ..cpu import indexed, search
 from ..cpu.histograms import add_numbers, in_intervals, numbers, runs
-from ..cpu.rows import REFERENCE
+from ..cpu.reference_only import REFERENCE
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
 from ..ir.outline import Outline
 from ..size_arguments import as_int, sizes
