@@ -507,8 +507,22 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         node.save_inputs((before, *[without_write(x) if x is t else x for x in args]), op)
     if level is not None:
         level.write(op, t, args, attrs)
-    elif devices.is_elsewhere(t._array) or any(
-            devices.is_elsewhere(x._array) for x in args if registry.is_tensor(x)):
+    else:
+        _write_elements(op, t, inputs, attrs, recording)
+    t._bump(name)
+    if recording:
+        node.save_outputs(t, op)
+        ip.adopt(t, node, node)
+    elif wanted:
+        ip.adopt_constant(t)
+    return t
+
+
+def _write_elements(op, t, inputs, attrs, recording):
+    """Compute an op of a tensor and other operands into the tensor's memory. `recording`: the call
+    becomes a part of its history, so machine code does not make the next ones."""
+    name = op.writer
+    if any([devices.is_elsewhere(x._array) for x in inputs if registry.is_tensor(x)]):
         devices.beyond.called_in_place(op, inputs, registry.arrays_of(op, inputs), attrs,
                                        lambda made: check_fits(made, t, name), recording)
     elif isinstance(op, PointwiseOp):
@@ -523,13 +537,6 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         r = op.forward(*registry.arrays_of(op, inputs), **attrs)
         check_fits(r, t, name)
         np.copyto(t._array, r, casting="unsafe")
-    t._bump(name)
-    if recording:
-        node.save_outputs(t, op)
-        ip.adopt(t, node, node)
-    elif wanted:
-        ip.adopt_constant(t)
-    return t
 
 
 def _before(t):

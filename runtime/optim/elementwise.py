@@ -120,10 +120,11 @@ class Elementwise(Optimizer):
                             fresh.add(p)
         return fresh
 
-    def _run(self, plan, group, live):
-        """Do a step as planned; False (and nothing done) where the plan does not fit any more."""
+    def _found_as_planned(self, plan, live):
+        """(arrays, counts of steps, states) of each batch of a plan; None where it does not fit any
+        more."""
         if len(live) != len(plan.live) or not all(map(_same, live, plan.live)):
-            return False
+            return None
         state, stateful, found = self.state, self.counts or plan.states, []
         try:
             for batch in plan.batches:
@@ -133,15 +134,15 @@ class Elementwise(Optimizer):
                 for name in plan.states:
                     arrays += [d[name]._array for d in owned]
                 if not all(map(_same, arrays, batch.arrays)):
-                    return False
+                    return None
                 steps = [d["step"]._array for d in owned] if self.counts else ()
                 for s in steps:
                     if s.item() != batch.number:
-                        return False
+                        return None
                 if (self.scalars and any(
                         tuple(d[k]._array.item() for k in self.scalars) != batch.extra
                         for d in owned)):
-                    return False
+                    return None
                 for p, shape, strides in zip(batch.params, batch.shapes, batch.strides):
                     g = p._grad._array
                     if g.dtype is not batch.dtype or g.shape != shape or g.strides != strides:
@@ -149,6 +150,13 @@ class Elementwise(Optimizer):
                     arrays.append(g)
                 found.append((arrays, steps, owned))
         except KeyError:
+            return None
+        return found
+
+    def _run(self, plan, group, live):
+        """Do a step as planned; False (and nothing done) where the plan does not fit any more."""
+        found = self._found_as_planned(plan, live)
+        if found is None:
             return False
         hypers = [float(h) for h in self.hypers(group)]
         for batch, (arrays, steps, owned) in zip(plan.batches, found):
@@ -262,29 +270,33 @@ class Elementwise(Optimizer):
                 update_rows(form, p, held[1:], [
                     n.to(p.dtype) if isinstance(n, whet.Tensor) else n for n in numbers], g)
                 return
-            values = [held[0], g, *held[1:]]
-            if p.is_complex():
-                values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
-            computed = values[0].dtype
-            if computed in (whet.float16, whet.bfloat16):
-                computed = whet.float32
-            numbers = form.rounded_numbers(computed, step, hypers)
-            writer = f"{type(self).__name__}.step"
-            if not group.get("differentiable") and _at_once(form, values, numbers):
-                for t in held:
-                    t._bump(writer)
-            elif (form.may_replace and not group.get("differentiable")
-                  and all(t.dtype is computed for t in values)):
-                p_, g_, *states = values
-                form.replace(p_, g_, states, numbers)
-                for t in held:
-                    t._cell.writer = writer
-            else:
-                p_, g_, *states = [t.to(computed) for t in values]
-                for t, x in zip(held, form.update(p_, g_, states, numbers)):
-                    t.copy_(x)
-                    t._cell.writer = writer
+            self._write_update(form, [held[0], g, *held[1:]], held, step, hypers,
+                               group.get("differentiable"))
             self._change_scalars(form.after, state, step, hypers[:len(hypers) - len(self.scalars)])
+
+    def _write_update(self, form, values, held, step, hypers, differentiable):
+        """Write a parameter and its states, `held`, anew; `values` has the gradient, too."""
+        if held[0].is_complex():
+            values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
+        computed = values[0].dtype
+        if computed in (whet.float16, whet.bfloat16):
+            computed = whet.float32
+        numbers = form.rounded_numbers(computed, step, hypers)
+        writer = f"{type(self).__name__}.step"
+        if not differentiable and _at_once(form, values, numbers):
+            for t in held:
+                t._bump(writer)
+        elif (form.may_replace and not differentiable
+              and all(t.dtype is computed for t in values)):
+            p, g, *states = values
+            form.replace(p, g, states, numbers)
+            for t in held:
+                t._cell.writer = writer
+        else:
+            p, g, *states = [t.to(computed) for t in values]
+            for t, x in zip(held, form.update(p, g, states, numbers)):
+                t.copy_(x)
+                t._cell.writer = writer
 
     def _change_scalars(self, changes, state, step, hypers):
         """Change the scalar states of a parameter."""
