@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from whet.cpu import guarded_memory, memory, native
 from whet.ir.graph import Node
+from whet.passes.lower_llvm.calls.launch_list import MOST_ARRAYS
 
 from .arena import Piece, Span, plan, plan_apart
 from .arena_in_results import LentResults
 from .launch_entries import Entry, Fixed, InArena, Launch, Number, Places
 
 ARENA = -1  # where a call keeps the arena among its arrays
-MOST_ARRAYS = 1000  # that one list of launches is given
 LONG = 5  # grains of work from which a launch lets other Python threads run
 
 
@@ -140,19 +140,24 @@ class ListWriter:
         """Add a step. A view does not end a list: no launch of the list reads what Python makes of
         it."""
         if isinstance(step, Launched):
-            positions = {p for e in step.entries for p in e.positions()}
-            if len(self.places.keys() | positions) > MOST_ARRAYS:
-                self.end()
-            for p in sorted(positions - self.places.keys()):
-                self.places[p] = len(self.places)
-            if step.node is not None:
-                self.parts.append((self.words, step.node))
-            self.entries += step.entries
-            self.words += sum(e.size for e in step.entries)
+            for entry in step.entries:
+                self.add_entry(entry, step.node)
         elif isinstance(step, Called | Viewed):
             if isinstance(step, Called):
                 self.end()
             self.steps.append(step.node)
+
+    def add_entry(self, entry: Entry, node: Node | None) -> None:
+        """Add an entry of a step. A list ends where its launches would be given too many arrays."""
+        positions = set(entry.positions())
+        if self.places and len(self.places.keys() | positions) > MOST_ARRAYS:
+            self.end()
+        for p in sorted(positions - self.places.keys()):
+            self.places[p] = len(self.places)
+        if node is not None and (not self.parts or self.parts[-1][1] is not node):
+            self.parts.append((self.words, node))
+        self.entries.append(entry)
+        self.words += entry.size
 
     def end(self) -> None:
         """Write the list that was begun."""

@@ -13,10 +13,11 @@ from whet.cpu import memory
 from whet.ir.graph import Node
 from whet.ir.outline import Outline, Table
 from whet.ir.symbolic_size import SymbolicSize, Unsized, at_least, value
+from whet.passes.lower_llvm.calls.launch_list import MOST_ARRAYS
 
 from .arena import ALIGN
 from .launch_entries import Fixed, InArena, Launch, Places, UnlessWritten
-from .launch_lists import ARENA, MOST_ARRAYS
+from .launch_lists import ARENA
 from .sized_places import Row, SizedPiece, SizedSteady
 
 if TYPE_CHECKING:

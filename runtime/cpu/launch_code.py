@@ -3,13 +3,11 @@ the launcher."""
 import re
 
 from whet.passes.lower_llvm.calls import distribute_units as launching
+from whet.passes.lower_llvm.calls.launch_list import MOST as MAX_ARGS
 from whet.passes.lower_llvm.calls.python_layouts import HEAD
 
 from . import allocator, thread_pool
 from .object_layouts import int_layout
-
-MAX_ARGS = 8192
-
 
 # How an int says that it is not negative and has at most two digits, and how many they are.
 _INT_DIGITS = {

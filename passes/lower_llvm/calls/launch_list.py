@@ -17,8 +17,9 @@ from .word_records import Address, Word, load, size
 if TYPE_CHECKING:
     from ..builder import Fn
 
-MOST = 2000                      # arguments of a launch
-MOVING = 4000                    # arrays that change from call to call
+MOST = 8192                      # arguments of a launch, eager or in a list
+MOST_ARRAYS = 1000               # that launches of a list share; one launch may have more
+MOVING = MOST + MOST_ARRAYS      # arrays that change from call to call
 SKIP, CHECK = 0, 1               # marks; kernels lie at larger addresses
 VALUE = -1                       # in the place of an array: the argument is a word
 NAMES = ["program", "run"]
