@@ -28,6 +28,7 @@ from ..report.user_names import Names
 from ..verify.same_bits import copy_with_layout
 from .describe_trees import Arguments, ResultParts
 from .errors import ExportError
+from .recomputed_attributes import recomputed
 from .tree_structure import Part
 
 
@@ -196,10 +197,13 @@ class ExportSession(Session):
                     raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
         if found.effects.bumps or found.grads or found.run.marks:
             raise Refused(WritesOutside("it changes a tensor that was there before"))
-        changes = self.run.whole.changes()
+        every = self.run.whole.changes()
+        again = recomputed(every, rec, [rec.value(t) for t in self.arguments.tensors])
+        changes = [c for c in every if c.key not in again]
         if changes:
             raise Refused(Changes(self.run.whole, changes[0]))
-        if found.left:
+        left = found.left
+        if left.growths or left.filled or any(s.key not in again for s, _ in left.effects):
             raise Refused(WritesOutside("it changes Python's state"))
         if self.lines:
             raise Refused(Outputs("it prints, logs or warns").at(self.lines[0]))

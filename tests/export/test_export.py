@@ -407,6 +407,40 @@ def test_a_type_for_products(dtype, tmp_path):
     assert whet.load(tmp_path / "half.whet")(x).tolist() == wanted.tolist()
 
 
+@pytest.mark.parametrize("split", [nn.utils.weight_norm, nn.utils.spectral_norm])
+def test_a_weight_that_is_put_together_before_each_call(split):
+    model = nn.Sequential(split(nn.Linear(3, 4)), nn.ReLU()).eval()
+    with whet.no_grad():
+        for p in model.parameters():
+            p.mul_(1.5)                  # what the layer holds is older
+    x = whet.randn(2, 3)
+    exported = whet.export(model, x)
+    assert exported(x).tolist() == model(x).tolist()
+
+
+class Steps(nn.Module):
+    """Attributes that get tensors."""
+
+    def __init__(self, way):
+        super().__init__()
+        self.way, self.a, self.b = way, whet.zeros(1), whet.ones(1)
+
+    def forward(self, x):
+        if self.way == "counts":
+            self.a = self.a + 1
+        elif self.way == "swaps":
+            self.a, self.b = self.b + 1, self.a + 1
+        else:
+            self.a = x.sum()
+        return x * 2
+
+
+@pytest.mark.parametrize("way", ["counts", "swaps", "keeps"])
+def test_attributes_that_would_be_others_after_each_call_are_refused(way):
+    with pytest.raises(ExportError, match=r"changes Python's state: `self\.a`"):
+        whet.export(Steps(way), whet.ones(2))
+
+
 def test_other_types_and_arrays_are_refused_with_what_to_do():
     with pytest.raises(ValueError, match="dtype is bfloat16 or float16, not whet.int8"):
         whet.export(whet.relu, whet.ones(3), dtype=whet.int8)
