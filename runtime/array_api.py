@@ -94,7 +94,9 @@ ceil, floor, trunc, _round = map(_whole, ("ceil", "floor", "trunc", "round"))
 
 def round(x, /):
     """The nearest whole numbers (the even one of two), of complex numbers for each part."""
-    return _F["complex"](_round(x.real), _round(x.imag)) if x.dtype.kind == _COMPLEX else _round(x)
+    if x.dtype.category == _COMPLEX:
+        return _F["complex"](_round(x.real), _round(x.imag))
+    return _round(x)
 
 
 for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor "
@@ -109,7 +111,7 @@ divide, equal = _two("divide", "true_divide"), _two("equal", "eq")
 def sign(x, /):
     """-1, 0 or 1, of complex numbers the direction; not a number where `x` is not."""
     r = _F["sgn"](x)
-    return _F["where"](x != x, x, r) if x.dtype.kind == _FLOAT else r
+    return _F["where"](x != x, x, r) if x.dtype.category == _FLOAT else r
 
 
 def floor_divide(x1, x2, /):
@@ -120,7 +122,7 @@ def floor_divide(x1, x2, /):
 def clip(x, /, min=None, max=None):
     """Elements between two bounds, in the type of `x`."""
     # a bound beyond the type is its end, not what is left of it in so many bits
-    if x.dtype.kind == _INT:
+    if x.dtype.category == _INT:
         low, high = iinfo(x.dtype).min, iinfo(x.dtype).max
         min, max = (_b.min(_b.max(b, low), high) if isinstance(b, int) else b for b in (min, max))
     bounds = [b if b is None or isinstance(b, _Tensor) else _like(x, b) for b in (min, max)]
@@ -141,7 +143,7 @@ def _reduce(name, x, axis, keepdims, **kw):
 
 
 def _summed(x, dtype):
-    if dtype is None and x.dtype.kind == _INT:
+    if dtype is None and x.dtype.category == _INT:
         dtype = (int64 if x.dtype.is_signed else uint64) if x.dtype.itemsize < 8 else x.dtype
     return x if dtype is None or dtype is x.dtype else x.to(dtype)
 

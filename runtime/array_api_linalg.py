@@ -31,7 +31,7 @@ def diagonal(x, /, *, offset=0):
 @_extends
 def trace(x, /, *, offset=0, dtype=None):
     """The sums of the diagonals of matrices."""
-    if dtype is None and x.dtype.kind == INT:
+    if dtype is None and x.dtype.category == INT:
         dtype = int64 if x.dtype.is_signed else uint64
     return FUNCTIONS["sum"](x.diagonal(offset, -2, -1), -1, dtype=dtype or x.dtype)
 

@@ -19,8 +19,8 @@ def tensordot(x1, x2, /, *, axes=2):
 def vecdot(x1, x2, /, *, axis=-1):
     """The inner product of vectors along an axis, the first conjugated."""
     x1, x2 = _met(x1, x2)
-    x1 = x1.conj() if x1.dtype.kind == COMPLEX else x1
-    dtype = x1.dtype if x1.dtype.kind > BOOL else int64
+    x1 = x1.conj() if x1.dtype.category == COMPLEX else x1
+    dtype = x1.dtype if x1.dtype.category > BOOL else int64
     return FUNCTIONS["sum"](x1 * x2, axis, dtype=dtype)
 
 

@@ -10,19 +10,19 @@ from .tensor import Tensor
 
 def astype(x, dtype, /, *, copy=True, device=None):
     """The elements in another type; a copy unless that is the type they have and `copy=False`."""
-    if x.dtype.kind == COMPLEX and dtype.kind < COMPLEX and dtype is not bool_:
+    if x.dtype.category == COMPLEX and dtype.category < COMPLEX and dtype is not bool_:
         raise TypeError(f"complex numbers do not become {dtype}: take their real part")
     return x.to(dtype) if dtype is not x.dtype or not copy else x.clone()
 
 
 _kinds = {
-    "bool": lambda t: t.kind == BOOL,
-    "signed integer": lambda t: t.kind == INT and t.is_signed,
-    "unsigned integer": lambda t: t.kind == INT and not t.is_signed,
-    "integral": lambda t: t.kind == INT,
-    "real floating": lambda t: t.kind == FLOAT,
-    "complex floating": lambda t: t.kind == COMPLEX,
-    "numeric": lambda t: t.kind > BOOL}
+    "bool": lambda t: t.category == BOOL,
+    "signed integer": lambda t: t.category == INT and t.is_signed,
+    "unsigned integer": lambda t: t.category == INT and not t.is_signed,
+    "integral": lambda t: t.category == INT,
+    "real floating": lambda t: t.category == FLOAT,
+    "complex floating": lambda t: t.category == COMPLEX,
+    "numeric": lambda t: t.category > BOOL}
 
 
 def isdtype(dtype, kind):
@@ -48,7 +48,7 @@ def can_cast(from_, to, /):
     Types of different kinds meet in none in the standard, but for real and complex floats.
     """
     from_ = from_.dtype if isinstance(from_, Tensor) else from_
-    if from_.kind != to.kind and min(from_.kind, to.kind) < FLOAT:
+    if from_.category != to.category and min(from_.category, to.category) < FLOAT:
         return False
     try:
         return promote_types(from_, to) is to

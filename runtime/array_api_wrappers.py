@@ -42,7 +42,7 @@ def _whole(name):
     call = _F[name]
 
     def fn(x, /):
-        return call(x) if x.dtype.kind >= _FLOAT else x.clone()
+        return call(x) if x.dtype.category >= _FLOAT else x.clone()
     return _named_as(name, fn, call)
 
 
@@ -70,11 +70,11 @@ def _like(x, number):
     t = x.dtype
     kind = (_BOOL if isinstance(number, _b.bool) else _INT
             if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX)
-    if kind > t.kind and not (kind == _COMPLEX and t.kind == _FLOAT):
+    if kind > t.category and not (kind == _COMPLEX and t.category == _FLOAT):
         raise TypeError(f"a {type(number).__name__} does not go with {t}")
     return _F["full"]((),
                       number,
-                      dtype=t.to_complex() if kind == _COMPLEX and t.kind == _FLOAT else t)
+                      dtype=t.to_complex() if kind == _COMPLEX and t.category == _FLOAT else t)
 
 
 def _two(name, ours=None):
@@ -89,6 +89,6 @@ def _floor_divide(x1, x2):
     """The quotient rounded down. PyTorch's `//` of an infinity is not a number, the standard's is
     the quotient."""
     r = _F["floor_divide"](x1, x2)
-    if r.dtype.kind != _FLOAT:
+    if r.dtype.category != _FLOAT:
         return r
     return _F["where"]((abs(x1) == _math.inf) & r.isnan(), x1 / x2, r)

@@ -25,16 +25,17 @@ class dtype:
     >>> whet.float16.itemsize, whet.float16.is_floating_point
     (2, True)
     """
-    __slots__ = (("name", "short", "np", "kind", "itemsize", "is_signed", "code",
+    __slots__ = (("name", "short", "np", "category", "itemsize", "is_signed", "code",
                   "is_floating_point", "is_complex", "letter"))
 
-    def __init__(self, name, short, np_dtype, kind, code, letter):
+    def __init__(self, name, short, np_dtype, category, code, letter):
         self.name, self.short, self.np = name, short, np.dtype(np_dtype)
-        self.kind, self.code = kind, code
+        self.category, self.code = category, code
         self.itemsize = self.np.itemsize
-        self.is_signed = kind != BOOL and not name.startswith(("uint", "float8_e8"))
-        self.is_floating_point = kind == FLOAT or kind == STORED and name.startswith("float")
-        self.is_complex = kind == COMPLEX
+        self.is_signed = category != BOOL and not name.startswith(("uint", "float8_e8"))
+        self.is_floating_point = (
+            category == FLOAT or category == STORED and name.startswith("float"))
+        self.is_complex = category == COMPLEX
         self.letter = letter
 
     @declared_for_tracing.goes_by_no_size
@@ -59,6 +60,18 @@ class dtype:
         return {float32: complex64, float64: complex128, float16: complex64,
                 bfloat16: complex64}.get(self, self)
 
+    @property
+    def kind(self):
+        """NumPy's letter for such numbers: b, i, u, f or c; V for bytes that are no numbers.
+
+        >>> import whet
+        >>> whet.bfloat16.kind, whet.uint8.kind
+        ('f', 'u')
+        """
+        if self.category == INT:
+            return "i" if self.is_signed else "u"
+        return "b" if self.category == BOOL else (
+            "c" if self.is_complex else "f" if self.is_floating_point else "V")
 
     @property
     def has_gradients(self):
@@ -75,7 +88,7 @@ class quantised_dtype(dtype):
         # What is asked of a type alone; `np` is what arrays are made by.
         self.name = self.short = name
         self.integers, self.code, self.letter = integers, code, letter
-        self.kind, self.itemsize = STORED, integers.itemsize
+        self.category, self.itemsize = STORED, integers.itemsize
         self.is_floating_point = self.is_complex = False
 
     @property
@@ -168,7 +181,7 @@ def from_numpy(np_dtype):
 def check_converted(*types):
     """Raise where a type is one whose bytes nobody converts."""
     for d in types:
-        if d.kind == STORED and d in PACKED_TYPES:
+        if d.category == STORED and d in PACKED_TYPES:
             raise NotImplementedError(f"\"copy_\" not implemented for '{d.letter}'")
 
 
@@ -232,24 +245,24 @@ _FLOATS = {float16: 16, bfloat16: 16, float32: 32, float64: 64}
 def _promote(a, b):
     if a is b:
         return a
-    if STORED in (a.kind, b.kind):
+    if STORED in (a.category, b.category):
         if a in PACKED_TYPES or b in PACKED_TYPES:
             raise RuntimeError(f"Promotion from {a.letter} and {b.letter} is unsupported.")
         raise RuntimeError("Promotion for Float8 Types is not supported, attempted to promote "
                            f"{a.letter} and {b.letter}")
-    if a.kind > b.kind:
+    if a.category > b.category:
         a, b = b, a
-    if b.kind == COMPLEX:
-        if a.kind == COMPLEX or a is float64:
+    if b.category == COMPLEX:
+        if a.category == COMPLEX or a is float64:
             return complex128
         return b
-    if b.kind == FLOAT:
-        if a.kind != FLOAT:
+    if b.category == FLOAT:
+        if a.category != FLOAT:
             return b
         if _FLOATS[a] == _FLOATS[b]:             # float16 with bfloat16
             return float32
         return a if _FLOATS[a] > _FLOATS[b] else b
-    if a.kind == BOOL:
+    if a.category == BOOL:
         return b
     if a in _UNSIGNED and b in _UNSIGNED:
         return a if _UNSIGNED[a] > _UNSIGNED[b] else b
@@ -300,10 +313,10 @@ def _combine(high, low):
     decides only by category."""
     if high is None: return low
     if low is None: return high
-    if high.kind in (COMPLEX, STORED): return high
-    if high.kind == FLOAT:
-        return high.to_complex() if low.kind == COMPLEX else high
-    if high.kind == BOOL or low.kind >= FLOAT:
+    if high.category in (COMPLEX, STORED): return high
+    if high.category == FLOAT:
+        return high.to_complex() if low.category == COMPLEX else high
+    if high.category == BOOL or low.category >= FLOAT:
         return promote_types(high, low)
     return high
 
@@ -327,7 +340,7 @@ def can_cast(from_, to):
     >>> whet.can_cast(whet.float32, whet.int32)
     False
     """
-    a, b = (FLOAT if d.kind == STORED else d.kind for d in (as_dtype(from_), as_dtype(to)))
+    a, b = (FLOAT if d.category == STORED else d.category for d in (as_dtype(from_), as_dtype(to)))
     return a <= b
 
 
@@ -351,7 +364,7 @@ class finfo:
         self.bits, self.eps, self.max, self.min = i.bits, float(i.eps), float(i.max), float(i.min)
         self.tiny = self.smallest_normal = float(i.tiny)
         # Rounded: the type may not hold a power of ten exactly, or a digit.
-        self.resolution = 1.0 if d.kind == STORED else float(f"{float(i.resolution):.0e}")
+        self.resolution = 1.0 if d.category == STORED else float(f"{float(i.resolution):.0e}")
         self.dtype = d.name
 
     def __repr__(self):
@@ -371,7 +384,7 @@ class iinfo:
 
     def __init__(self, type):
         d = as_dtype(type)
-        if d.kind != INT:
+        if d.category != INT:
             raise TypeError(
                 f"whet.iinfo() requires an integer input type. Use whet.finfo to handle '{d.name}'")
         i = np.iinfo(d.np)

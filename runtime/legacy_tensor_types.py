@@ -60,6 +60,6 @@ def set_default_tensor_type(t):
     kind = TYPES.get(str(t).rpartition(".")[2]) if isinstance(t, str) else t
     if not isinstance(kind, TensorType):
         raise TypeError(f"invalid type object: {t!r} is no type of tensors")
-    if kind.dtype.kind != dtypes.FLOAT:
+    if kind.dtype.category != dtypes.FLOAT:
         raise TypeError("only floating-point types are supported as the default type")
     dtypes.set_default_dtype(kind.dtype)

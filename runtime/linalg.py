@@ -143,7 +143,7 @@ def _tolerances(A, atol, rtol):
     """What a singular value must exceed: a number or tensor of its own, and a part of the
     largest one (none where the first is given)."""
     for what, x in (("atol", atol), ("rtol", rtol)):
-        if hasattr(x, "dtype") and x.dtype.kind == dtypes.COMPLEX:
+        if hasattr(x, "dtype") and x.dtype.category == dtypes.COMPLEX:
             raise RuntimeError(f"{what} tensor of complex type is not supported. Got {x.dtype}")
     if rtol is None:
         zero = atol is None or not hasattr(atol, "ndim") and atol == 0
@@ -163,7 +163,7 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     matrix("pinv", A)
     if hermitian:
         _square("pinv")(A)
-    if A.dtype.kind < FLOAT:
+    if A.dtype.category < FLOAT:
         raise RuntimeError(
             "linalg.pinv: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.letter}")
@@ -221,7 +221,7 @@ def vecdot(x, y, *, dim=-1):
     tensor([3., 7.])
     """
     _check_tensors("vecdot", x=x, y=y)
-    if x.dtype.kind < FLOAT:
+    if x.dtype.category < FLOAT:
         raise RuntimeError("linalg.vecdot: Expected a floating point or complex tensor as input. "
                            f"Got {x.dtype.letter}")
     _check_one_type("linalg.vecdot", x=x, y=y)
@@ -280,11 +280,11 @@ def matrix_exp(A):
             [0., 1.]])
     """
     _square("matrix_exp")(A)
-    if A.dtype.kind < FLOAT:
+    if A.dtype.category < FLOAT:
         raise RuntimeError(
             "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
             f"{A.dtype.letter}")
-    wide = dtypes.complex128 if A.dtype.kind == dtypes.COMPLEX else dtypes.float64
+    wide = dtypes.complex128 if A.dtype.category == dtypes.COMPLEX else dtypes.float64
     if A.dtype is not wide:         # each squaring doubles the relative error
         return matrix_exp(A.to(wide)).to(A.dtype)
     k = _ask(_halvings, A)
@@ -403,7 +403,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     else:
         rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
         x = _by_factors(qr(A), b) if driver == "gels" and m >= n else pinv(A, rcond) @ b
-    real = A.dtype.to_real() if A.dtype.kind == COMPLEX else A.dtype
+    real = A.dtype.to_real() if A.dtype.category == COMPLEX else A.dtype
     left = (((A @ x
               - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
                   (0,), dtype=real))
@@ -507,7 +507,7 @@ def _any(info):
 def _where_possible(name, A, check_errors, solution):
     """(`solution` of the matrices, the place of each one's first zero pivot): what has no
     solution is infinite."""
-    if A.dtype.kind < FLOAT:
+    if A.dtype.category < FLOAT:
         return solution(A), None
     _square(name)(A)
     info = lu_factor_ex(A.detach()).info
@@ -553,7 +553,7 @@ def vander(x, N=None):
     """
     x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else _as_int(N, "linalg.vander", "N")
-    if x.dtype.kind == dtypes.BOOL:
+    if x.dtype.category == dtypes.BOOL:
         raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, "
                            "but got Bool")
     if n <= 1:

@@ -44,15 +44,15 @@ def _dims(x, dim):
 
 
 def _least(x):
-    if x.dtype.kind >= _FLOAT:
+    if x.dtype.category >= _FLOAT:
         return -_math.inf
-    return _iinfo(x.dtype).min if x.dtype.kind > _BOOL else False
+    return _iinfo(x.dtype).min if x.dtype.category > _BOOL else False
 
 
 def _most(x):
-    if x.dtype.kind >= _FLOAT:
+    if x.dtype.category >= _FLOAT:
         return _math.inf
-    return _iinfo(x.dtype).max if x.dtype.kind > _BOOL else True
+    return _iinfo(x.dtype).max if x.dtype.category > _BOOL else True
 
 
 def _count(x, dims, keepdim, mask):
@@ -84,7 +84,7 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     dims = sorted(_dims(x, dim), reverse=True)
     for d in dims:
         x = x.prod(d, keepdim)
-    return x if dims or dtype is not None or x.dtype.kind >= _FLOAT else x.to(_int64)
+    return x if dims or dtype is not None or x.dtype.category >= _FLOAT else x.to(_int64)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -94,7 +94,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> whet.masked.mean(whet.tensor([1., 2., 3.]), mask=whet.tensor([True, False, True]))
     tensor(2.)
     """
-    x = _typed(input, dtype if dtype is not None or input.dtype.kind >= _FLOAT else _default())
+    x = _typed(input, dtype if dtype is not None or input.dtype.category >= _FLOAT else _default())
     dims = _dims(x, dim)
     return _only(x, mask, 0).sum(dims, keepdim) / _count(x, dims, keepdim, mask)
 
@@ -109,7 +109,7 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     if unbiased is not None and correction is not None:
         raise RuntimeError("Only one of unbiased and correction may be given")
     correction = (1 if unbiased is None else int(unbiased)) if correction is None else correction
-    x = _typed(input, dtype if dtype is not None or input.dtype.kind >= _FLOAT else _default())
+    x = _typed(input, dtype if dtype is not None or input.dtype.category >= _FLOAT else _default())
     dims = _dims(x, dim)
     away = x - mean(x, dims, keepdim=True, mask=mask)
     squares = _only(away * away.conj() if x.is_complex() else away.square(), mask, 0)
@@ -182,7 +182,7 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     >>> whet.masked.logsumexp(whet.zeros(3), 0, mask=whet.tensor([True, False, False]))
     tensor(0.)
     """
-    x = _typed(input, dtype if dtype is not None or input.dtype.kind >= _FLOAT else _default())
+    x = _typed(input, dtype if dtype is not None or input.dtype.category >= _FLOAT else _default())
     r = _only(x, mask, -_math.inf).logsumexp(_dims(x, dim), keepdim)
     return r.to(input.dtype if dtype is None else dtype)
 
@@ -276,7 +276,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     tensor(1.)
     """
     x = _typed(input, dtype)
-    if x.dtype.kind >= _FLOAT:
+    if x.dtype.category >= _FLOAT:
         return _only(x, mask, _math.nan).nanmedian(dim, keepdim).values
     if mask is None:
         return x.median(dim, keepdim).values

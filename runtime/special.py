@@ -62,11 +62,11 @@ def _polynomial(name, first, step):
 
     def of_each(input, n):
         """Every element has a degree of its own: all up to the highest are made."""
-        if _is_tensor(input) and input.dtype.kind > _FLOAT or n.dtype.kind > _FLOAT:
+        if _is_tensor(input) and input.dtype.category > _FLOAT or n.dtype.category > _FLOAT:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for complex numbers")
         dtype = _F["result_type"](input, n)
         dtype = dtype if dtype.is_floating_point else _default()
-        n = n.detach().trunc() if n.dtype.kind == _FLOAT else n
+        n = n.detach().trunc() if n.dtype.category == _FLOAT else n
         x, n = _F["broadcast_tensors"](_F["as_tensor"](input, dtype=dtype), n)
         most = _ask(_highest, n)
         if most > 10_000:

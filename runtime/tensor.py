@@ -215,7 +215,8 @@ class Tensor(TensorProperties):
     def data(self, other):
         if not isinstance(other, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
-        if other.dtype is not self.dtype and self._rg & REQUIRES_GRAD and other.dtype.kind < FLOAT:
+        if (other.dtype is not self.dtype and self._rg & REQUIRES_GRAD
+                and other.dtype.category < FLOAT):
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex "
                 "dtype")
@@ -347,7 +348,7 @@ class Tensor(TensorProperties):
 
     @declared_for_tracing.tells_elements
     def __index__(self):
-        if self._array.size != 1 or self.dtype.kind >= FLOAT:
+        if self._array.size != 1 or self.dtype.category >= FLOAT:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 

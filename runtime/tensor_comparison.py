@@ -157,7 +157,7 @@ class Comparison(NamedTuple):
         """Elements of two tensors of one shape."""
         rtol, atol = self.tolerances(a.dtype.name, b.dtype.name)
         common = dtypes.promote_types(a.dtype, b.dtype)
-        common = common if common.kind >= FLOAT else dtypes.int64
+        common = common if common.category >= FLOAT else dtypes.int64
         a, b = a.detach().cpu().to(common), b.detach().cpu().to(common)
         wrong = ~F["isclose"](a, b, rtol=rtol, atol=atol, equal_nan=self.equal_nan)
         if wrong.any():
@@ -166,7 +166,7 @@ class Comparison(NamedTuple):
     def tell_elements(self, a, b, wrong, tolerances, title, place):
         """Two tensors differ: how much, and where most."""
         gap = (a - b).abs()
-        gap = gap.double() if gap.dtype.kind >= FLOAT else gap
+        gap = gap.double() if gap.dtype.category >= FLOAT else gap
         relative = gap / b.abs().double()
         if not a.ndim:
             self.tell_scalars(a.item(), b.item(), gap.item(), relative.item(), tolerances, place)

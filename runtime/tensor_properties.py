@@ -233,7 +233,7 @@ class TensorProperties:
         >>> whet.tensor([1j]).is_complex()
         True
         """
-        return self.dtype.kind == COMPLEX
+        return self.dtype.category == COMPLEX
 
     @declared_for_tracing.goes_by_no_size
     def is_signed(self):

@@ -65,11 +65,11 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
         raise TypeError("make_tensor(): dtype must be a whet.dtype, not None")
     if noncontiguous and memory_format is not None:
         raise ValueError("make_tensor(): noncontiguous and memory_format cannot both be given")
-    if requires_grad and dtype.kind < FLOAT:
+    if requires_grad and dtype.category < FLOAT:
         raise ValueError(f"make_tensor(): numbers of type {dtype} cannot require gradients")
     t = _draw(shape, dtype, *_bounds(dtype, low, high))
     if exclude_zero:
-        least = dtypes.finfo(dtype).tiny if dtype.kind >= FLOAT else 1
+        least = dtypes.finfo(dtype).tiny if dtype.category >= FLOAT else 1
         t = t.where(t != 0, FUNCTIONS["full_like"](t, least))
     if noncontiguous and t.numel() > 1:
         t = t.repeat_interleave(2, -1)[..., ::2]
@@ -81,8 +81,8 @@ def make_tensor(*shape, dtype, device=None, low=None, high=None, requires_grad=F
 def _bounds(dtype, low, high):
     """From where to where numbers are drawn: what is asked for, as far as the type can hold it.
     Floating point numbers reach to the last one below the end, whole ones to the one before it."""
-    floating = dtype.kind >= FLOAT
-    info = None if dtype.kind == BOOL else (dtypes.finfo if floating else dtypes.iinfo)(dtype)
+    floating = dtype.category >= FLOAT
+    info = None if dtype.category == BOOL else (dtypes.finfo if floating else dtypes.iinfo)(dtype)
     least, end = (0, 2) if info is None else (info.min, info.max + (not floating))
     low = max(least, -9) if low is None else low
     high = (end if info is None else 9 if floating else 10) if high is None else high
@@ -98,9 +98,9 @@ def _bounds(dtype, low, high):
 
 def _draw(shape, dtype, low, high):
     """Random numbers between two that their type can hold."""
-    if dtype.kind < FLOAT:
+    if dtype.category < FLOAT:
         return FUNCTIONS["randint"](low, high, shape, dtype=dtype)
-    if dtype.kind == COMPLEX:
+    if dtype.category == COMPLEX:
         return FUNCTIONS["complex"](*(_draw(shape, dtype.to_real(), low, high) for _ in range(2)))
     part = FUNCTIONS["rand"](shape, dtype=dtypes.float64)
     t = (low * (1 - part) + high * part).to(dtype)

@@ -95,6 +95,12 @@ def assigned(merged):
     return {name: kind for cls in reversed(merged) for name, kind in set_by(cls).items()}
 
 
+def is_hidden(cls, name):
+    """Is a name of a class, or of a class that it extends, not for users?"""
+    return name.startswith("_") or name in METHODS_HIDDEN or any(
+        f"{c.__name__}.{name}" in METHODS_HIDDEN for c in cls.__mro__)
+
+
 def attribute_lines(room, cls, merged, spell, known):
     """Attributes of instances: those that methods set, with the type of the parameter of that
     name."""
@@ -104,8 +110,7 @@ def attribute_lines(room, cls, merged, spell, known):
     inherited = {n for c in cls.__mro__ if c not in merged and is_ours(c) for n in set_by(c)}
     lines = []
     for name, said in own.items():
-        if (name in known or name in inherited or name.startswith("_") or name in METHODS_HIDDEN
-                or f"{cls.__name__}.{name}" in METHODS_HIDDEN):
+        if name in known or name in inherited or is_hidden(cls, name):
             continue
         kind = lookup(ATTRIBUTES, (f"{cls.__name__}.{name}", f"{room.short}.{name}", name))
         if kind is None:
@@ -181,10 +186,7 @@ def class_lines(room, cls, spell, homes):
         return tuple_lines(cls, spell)
     merged, bases = lineage(cls, homes)
     found = members(merged)
-    hidden = METHODS_HIDDEN
-    public = {
-        n: x for n, x in found.items()
-        if not n.startswith("_") and n not in hidden and f"{cls.__name__}.{n}" not in hidden}
+    public = {n: x for n, x in found.items() if not is_hidden(cls, n)}
     # names in a class hide those of the file from its annotations
     spell.inner = public.keys() | assigned(merged).keys()
     body: list = []
@@ -195,7 +197,8 @@ def class_lines(room, cls, spell, homes):
     maker = found.get("__init__")
     if "__new__" in found and (maker is None or cls.__name__ in ("Tensor", "Parameter", "Buffer")):
         maker = found["__new__"]
-    if maker is not None and inspect.isroutine(maker) and f"{cls.__name__}.__init__" not in hidden:
+    if (maker is not None and inspect.isroutine(maker)
+            and f"{cls.__name__}.__init__" not in METHODS_HIDDEN):
         maker = getattr(maker, "__func__", maker)
         body += function_lines(room, cls.__name__, "__init__", maker, spell)
     for name, x in sorted(public.items()):

@@ -7,14 +7,14 @@ name is not enough.
 METHODS_HIDDEN = frozenset(
     """
     UninitializedTensorMixin.shape
-    Array.T Array.mT Array.size kind hypers numbers states elements start before after counts
+    Array.T Array.mT Array.size Optimizer.kind hypers numbers states elements start before after counts
     first_differs scalars prepare shown unpassed keyword_only dims ndims function cls_to_become
     call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs
     saved_outputs release save save_inputs save_outputs attrs edges inputs metadata nout op outputs
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
     Traced.strict Traced.verify hooks take_ Generator.take Generator.go_back shared layout.__init__
     memory_format.__init__ qscheme.__init__
-    dtype.__init__ dtype.has_gradients dtype.code dtype.short dtype.letter dtype.kind dtype.np
+    dtype.__init__ dtype.has_gradients dtype.code dtype.short dtype.letter dtype.category dtype.np
     GradientEdge.node GradientEdge.edge GradientEdge.ownership_token Variable.__init__
         Function.__init__ linalg.trace_
     PackedSequence.__init__ share_memory_
@@ -406,6 +406,7 @@ ATTRIBUTES = {
         Event.device_index Event.cuda_event RemovableHandle.id GradientEdge.output_nr iinfo.bits
         finfo.bits iinfo.min iinfo.max last_epoch event_dim CatTransform.length""",
     ),
+    "dtype.kind": "str",
     **_each(
         "bool",
         """TypedStorage.is_cuda UntypedStorage.is_cuda Tensor.is_cpu Tensor.is_cuda

@@ -101,7 +101,7 @@ class Questions(Observer):
                 made = [
                     self.number_stand_ins.as_operand(
                         x, FROM_NUMPY[op._number(value_of(x), number, t).dtype])
-                    if type(x) in NUMBERS and t.kind != COMPLEX else x for x in inputs]
+                    if type(x) in NUMBERS and t.category != COMPLEX else x for x in inputs]
             if not any(type(x) in NUMBERS for x in made):
                 other, _, u = op.plan([
                     devices.places(x._array) if registry.is_tensor(x) else x for x in made])

@@ -229,7 +229,7 @@ def _give_leaf(leaves, leaf, g):
 
 def cast_gradient(g, like):
     """A gradient in the type of the tensor that it belongs to: the real part, if that is real."""
-    if g.dtype.kind == COMPLEX and like.dtype.kind != COMPLEX:
+    if g.dtype.category == COMPLEX and like.dtype.category != COMPLEX:
         g = g.real
     return g if g.dtype is like.dtype else g.to(like.dtype)
 
@@ -269,7 +269,7 @@ def _check_nan(node, results):
     for i, r in enumerate(results):
         if issubclass(type(r), Composite):
             r = r._held
-        if r is not None and r.dtype.kind >= FLOAT and bool((r != r).any()):
+        if r is not None and r.dtype.category >= FLOAT and bool((r != r).any()):
             if node.trace:
                 warnings.warn(
                     f"Error detected in {node.name()}. Traceback of forward call that caused the "
@@ -396,7 +396,7 @@ def _check_implied(size, dtype):
     """May a backward start with a gradient of one?"""
     if size != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if dtype.kind == COMPLEX:
+    if dtype.category == COMPLEX:
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {dtype!r}")
 
@@ -409,7 +409,7 @@ def _check_given(g, i, shape, dtype):
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] "
             f"has a shape of {Size(shape)}.")
-    if dtype is not None and (g.dtype.kind == COMPLEX) != (dtype.kind == COMPLEX):
+    if dtype is not None and (g.dtype.category == COMPLEX) != (dtype.category == COMPLEX):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same "
             f"dtype. Mismatch in dtype: grad_output[{i}] has a dtype of {g.dtype} and "

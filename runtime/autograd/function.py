@@ -24,7 +24,7 @@ class _FunctionOp:
         if ctx._materialize:
             from ..ops.creation import zeros
             gs = [
-                zeros(shape, dtype=d) if x is None and d is not None and d.kind >= FLOAT else x
+                zeros(shape, dtype=d) if x is None and d is not None and d.category >= FLOAT else x
                 for x, (shape, d) in zip(gs, node.metadata)]
         r = backward_of(cls)(ctx, *gs)
         r = r if isinstance(r, tuple) else (r,)
@@ -54,7 +54,7 @@ class _FunctionOp:
                         f"{i} - got {list(x.shape)} but expected shape compatible with "
                         f"{list(shape)}") from None
             if x.dtype is not dtype:
-                is_reduced = x.dtype.kind == COMPLEX and dtype.kind != COMPLEX
+                is_reduced = x.dtype.category == COMPLEX and dtype.category != COMPLEX
                 x = (x.real if is_reduced else x).to(dtype)
             out.append(x)
         return out
@@ -288,7 +288,7 @@ def _output(t, i, node, ctx, inputs, n):
         if any(kept is d for d in ctx._nondiff):
             return t
         shared = OF_FUNCTION
-    if node is None or any(t is d for d in ctx._nondiff) or t.dtype.kind < FLOAT:
+    if node is None or any(t is d for d in ctx._nondiff) or t.dtype.category < FLOAT:
         return t
     if t._base is not None or t._node is not None:
         if t._base is not None and any(

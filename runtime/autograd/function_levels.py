@@ -276,7 +276,7 @@ def _tangents(tangents, done, outs, saved, saved_for_jvp):
     with modes.enable_grad():
         live = [
             j for j, o in enumerate(outs)
-            if registry.is_tensor(o) and o.dtype.kind >= FLOAT and j not in done.nondiff]
+            if registry.is_tensor(o) and o.dtype.category >= FLOAT and j not in done.nondiff]
         us = [variable(o.new_zeros(o.shape)) if j in live else None for j, o in enumerate(outs)]
         context = done.context(saved)
         context.needs_input_grad = tuple([t is not None for t in tangents])

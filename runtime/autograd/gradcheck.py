@@ -12,12 +12,12 @@ class GradcheckError(RuntimeError):
 def _outputs(fn, inputs):
     r = fn(*inputs)
     r = r if isinstance(r, tuple | list) else (r,)
-    return tuple(t for t in r if hasattr(t, "_array") and t.dtype.kind >= FLOAT)
+    return tuple(t for t in r if hasattr(t, "_array") and t.dtype.category >= FLOAT)
 
 
 def _directions(t):
     """Unit steps: real, and imaginary for complex tensors."""
-    return (1.0, 1j) if t.dtype.kind == COMPLEX else (1.0,)
+    return (1.0, 1j) if t.dtype.category == COMPLEX else (1.0,)
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
@@ -131,7 +131,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         grad_outputs = []
         for o in outs:
             r = rng.standard_normal(o._array.shape)
-            if o.dtype.kind == COMPLEX:
+            if o.dtype.category == COMPLEX:
                 r = r + 1j * rng.standard_normal(o._array.shape)
             grad_outputs.append(wrap(np.asarray(r, o._array.dtype)).requires_grad_())
     grad_outputs = (tuple(grad_outputs) if isinstance(grad_outputs, tuple | list) else

@@ -399,7 +399,7 @@ def keep_outputs(node, outs):
         a = t._array
         dtype = FROM_NUMPY[a.dtype]
         outline.append((a.shape, dtype))
-        if dtype.kind >= FLOAT and i not in without:
+        if dtype.category >= FLOAT and i not in without:
             t._node = OutputOf(node, i)
             t._rg |= REQUIRES_GRAD
     node.metadata = tuple(outline)

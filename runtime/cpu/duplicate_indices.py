@@ -47,9 +47,9 @@ class Extremum(Combination):
 
     def start(self, dtype):
         d = FROM_NUMPY[dtype]
-        if d.kind == FLOAT:
+        if d.category == FLOAT:
             return dtype.type(-np.inf if self.largest else np.inf)
-        if d.kind == BOOL:
+        if d.category == BOOL:
             return not self.largest
         info = np.iinfo(dtype)
         return info.min if self.largest else info.max

@@ -47,9 +47,9 @@ def narrowed(a, out):
 def copy(dst, src, convert):
     """Write `src`, broadcast, into `dst`, where one of them has one of these types. `convert` does
     it where none has."""
-    if dtypes.FROM_NUMPY[src.dtype].kind == dtypes.STORED:
+    if dtypes.FROM_NUMPY[src.dtype].category == dtypes.STORED:
         src = widened(src, np.empty(src.shape, np.float32))
-    if dtypes.FROM_NUMPY[dst.dtype].kind != dtypes.STORED:
+    if dtypes.FROM_NUMPY[dst.dtype].category != dtypes.STORED:
         convert(dst, src)
         return
     if src.dtype != np.float32:

@@ -201,7 +201,7 @@ def put(out, at, values):
 
 def wider(dtype):
     """The type in which elements of a type are combined."""
-    half = dtype.itemsize == 2 and FROM_NUMPY[dtype].kind == FLOAT
+    half = dtype.itemsize == 2 and FROM_NUMPY[dtype].category == FLOAT
     return np.dtype(np.float32) if half else dtype
 
 

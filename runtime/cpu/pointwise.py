@@ -352,7 +352,7 @@ def _dense(shape, order, itemsize):
 
 # ---- copying -------------------------------------------------------------------------------------
 _CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1)
-         for t, d in SHORT.items() if d.kind != STORED}
+         for t, d in SHORT.items() if d.category != STORED}
 _MOVE = Pointwise("copy", (S.arg(0),), 1)
 # unsigned numbers that have an element's bits, by its bytes
 BITS = {
@@ -372,7 +372,7 @@ def copy(dst, src):
         src = src.copy()
     if src.dtype == t:
         move(dst, src)
-    elif STORED in (FROM_NUMPY[t].kind, FROM_NUMPY[src.dtype].kind):
+    elif STORED in (FROM_NUMPY[t].category, FROM_NUMPY[src.dtype].category):
         float8.copy(dst, src, copy)
     else:
         _CAST[FROM_NUMPY[t].short]([src], [dst])
@@ -390,7 +390,7 @@ def copy_of_few(dst, src):
     that is impossible, or if the arrays may overlap; then nothing was done."""
     if (not 0 < dst.size <= SMALL_COPY or {dst.dtype, src.dtype} - FROM_NUMPY.keys()
             or "c" in dst.dtype.kind + src.dtype.kind or np.may_share_memory(dst, src)
-            or STORED in (FROM_NUMPY[dst.dtype].kind, FROM_NUMPY[src.dtype].kind)):
+            or STORED in (FROM_NUMPY[dst.dtype].category, FROM_NUMPY[src.dtype].category)):
         return False
     if src.dtype == dst.dtype:
         move(dst, np.broadcast_to(src, dst.shape))

@@ -8,7 +8,7 @@ from whet.ir import rows as R
 from whet.ir import scalar as sc
 from whet.ir.symbolic_size import at_most
 
-NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items() if d.kind != STORED}
+NAMES = {np_dtype: d.short for np_dtype, d in FROM_NUMPY.items() if d.category != STORED}
 DTYPES = {d.short: d.np for d in ALL.values()}
 BF16 = DTYPES["bf16"]
 LONG = 1 << 20                  # bytes from which a row is shared by several threads

@@ -48,7 +48,7 @@ def compute(op: Any, inputs: Sequence[Any], index: int,
 
 def is_half(a: DeviceArray) -> bool:
     """Is it of a half type?"""
-    return FROM_NUMPY[a.dtype].kind == FLOAT and a.itemsize == 2
+    return FROM_NUMPY[a.dtype].category == FLOAT and a.itemsize == 2
 
 
 def through_floats(roots: Sequence[S.Expr], count: int, like: DeviceArray) -> list[S.Expr]:

@@ -32,7 +32,7 @@ def write(name: str, out: DeviceArray, written: Written) -> None:
     if not out.size and not prod(named.axes(out.shape)[0]):
         return
     combines = written.kind != "put"
-    if combines and FROM_NUMPY[out.dtype].kind == FLOAT and out.itemsize == 2:
+    if combines and FROM_NUMPY[out.dtype].category == FLOAT and out.itemsize == 2:
         work = cast(out, np.dtype(np.float32))
     else:
         work = out if out.flags.c_contiguous else copied(out)

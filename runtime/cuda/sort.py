@@ -25,7 +25,7 @@ def keys_of(x: DeviceArray, descending: bool = False) -> DeviceArray:
     """Integers of 64 bits in the order of the elements; equal ones are equal."""
     if x.dtype.kind == "c":
         raise NoForm("complex numbers")
-    if FROM_NUMPY[x.dtype].kind == FLOAT:
+    if FROM_NUMPY[x.dtype].category == FLOAT:
         signed = SIGNED[x.itemsize]
         most = (1 << 8 * x.itemsize - 1) - 1
         a, bits = S.arg(0), S.arg(1)
@@ -145,7 +145,7 @@ def _middle(x: DeviceArray, ignore_nan: bool) -> Any:
     from ..cpu.reduce import reduction_program
     from . import rows
     n = x.shape[1]
-    if FROM_NUMPY[x.dtype].kind != FLOAT:
+    if FROM_NUMPY[x.dtype].category != FLOAT:
         return slice((n - 1) // 2, (n - 1) // 2 + 1)
     marks, = compute(Expressions("nan", (S.cast(S.isnan(S.arg(0)), "i64"),)), [x], x.index)
     count, = rows.run(reduction_program("sum", "i64"), [marks], (1,), x.index)
@@ -176,7 +176,7 @@ def _mode(x: DeviceArray) -> Picked:
     starts = search(made.keys, made.keys, False)
     a, b = S.arg(0), S.arg(1)
     alike = [made.keys, ends, starts]
-    is_nan = S.eq(a, LAST) if FROM_NUMPY[x.dtype].kind == FLOAT else S.ne(a, a)
+    is_nan = S.eq(a, LAST) if FROM_NUMPY[x.dtype].category == FLOAT else S.ne(a, a)
     length, = compute(Expressions("length", (S.where(is_nan, 1, b - S.arg(2)),)), alike, x.index)
     longest, = rows.run(reduction_program("argmax", "i64"), [length], (1,), x.index)
     longest = longest.reshape(-1, 1)

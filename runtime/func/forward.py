@@ -32,7 +32,7 @@ def _checked(primals, tangents, name="jvp"):
 
 def _differentiable(xs, name):
     for x in xs:
-        if x.dtype.kind < FLOAT:
+        if x.dtype.category < FLOAT:
             raise RuntimeError(
                 f"{name}: only Tensors of floating point and complex dtype can be differentiated, "
                 f"got {x.dtype}")

@@ -12,7 +12,7 @@ from .trees import like, mapped, other_leaves, tensors
 def _fresh(t):
     """A tensor to be differentiated by, in the innermost level: over the same memory, and a
     function of `t` where that has a history there."""
-    if t.dtype.kind < FLOAT:
+    if t.dtype.category < FLOAT:
         raise RuntimeError(
             "grad: only Tensors of floating point and complex dtype can be differentiated, got "
             f"{t.dtype}")

@@ -123,7 +123,7 @@ def nested_tensor_from_jagged(values: Any, offsets: Any = None, lengths: Any = N
 
 
 def _index(name: str, x: Any) -> Any:
-    if not is_tensor(x) or x.ndim != 1 or x.dtype.kind != INT:
+    if not is_tensor(x) or x.ndim != 1 or x.dtype.category != INT:
         raise RuntimeError(f"nested_tensor_from_jagged(): {name} must be a tensor of whole numbers "
                            "with one dimension")
     return x

@@ -39,9 +39,9 @@ NEUTRAL = {"prod": ONE, "amax": LEAST, "max": LEAST, "argmax": LEAST, "amin": MO
 def _neutral(kind: str, dtype: Any) -> Any:
     if kind in (ZERO, ONE):
         return int(kind == ONE)
-    if dtype.kind == dtypes.FLOAT:
+    if dtype.category == dtypes.FLOAT:
         return -math.inf if kind == LEAST else math.inf
-    if dtype.kind == dtypes.BOOL:
+    if dtype.category == dtypes.BOOL:
         return kind == MOST
     return getattr(dtypes.iinfo(dtype), "min" if kind == LEAST else "max")
 
@@ -127,7 +127,7 @@ def _sum(x: NestedTensor, dtype: Any = None) -> Any:
     of_rows = rows(x)
     if dtype is not None:
         of_rows = of_rows.to(dtype)
-    elif of_rows.dtype.kind < dtypes.FLOAT:
+    elif of_rows.dtype.category < dtypes.FLOAT:
         of_rows = of_rows.to(dtypes.int64)
     none = F["zeros"]((x.shape[0], *of_rows.shape[1:]), dtype=of_rows.dtype, device=x.device)
     return none.index_add(0, parts_of_rows(x), of_rows)
@@ -139,7 +139,7 @@ def _counts(x: NestedTensor, like: Any, less: int = 0) -> Any:
 
 
 def _mean(x: NestedTensor, dtype: Any = None) -> Any:
-    if (dtype or x.dtype).kind < dtypes.FLOAT:
+    if (dtype or x.dtype).category < dtypes.FLOAT:
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a "
                            f"floating point or complex dtype. Got: {x.dtype.letter}")
     total = _sum(x, dtype)

@@ -43,7 +43,7 @@ class LinearCrossEntropyOptions:
         size = self.batch_chunk_size
         if size is not None and (not isinstance(size, int) or size <= 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
-        if self.acc_dtype is not None and self.acc_dtype.kind != dtypes.FLOAT:
+        if self.acc_dtype is not None and self.acc_dtype.category != dtypes.FLOAT:
             raise ValueError(f"acc_dtype must be a floating point type, got {self.acc_dtype!r}")
 
 
@@ -123,7 +123,7 @@ def _some_at_a_time(input, target, scores, classes, reduction, options, settings
     wide = _type_of_scores(options, input.dtype)
 
     def widened(x):
-        return x.to(wide) if x is not None and x.dtype.kind == dtypes.FLOAT else x
+        return x.to(wide) if x is not None and x.dtype.category == dtypes.FLOAT else x
 
     def part(x, t, matrix, bias):
         return _loss(widened(x), widened(t), widened(matrix), widened(bias), classes,
@@ -142,7 +142,7 @@ def _some_at_a_time(input, target, scores, classes, reduction, options, settings
 
 def _weight_of(target, weight, classes, ignore_index, dtype):
     """What the mean of the losses is divided by."""
-    if target.dtype.kind == dtypes.FLOAT:
+    if target.dtype.category == dtypes.FLOAT:
         return target.numel() / classes[0]
     counted = target != ignore_index
     if weight is None:

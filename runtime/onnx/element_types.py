@@ -44,7 +44,7 @@ class ElementType:
 
 
 # NumPy type -> whet's, of those that tensors are computed in; others are held in arrays
-COMPUTED = {t: d for t, d in dtypes.FROM_NUMPY.items() if d.kind != dtypes.STORED}
+COMPUTED = {t: d for t, d in dtypes.FROM_NUMPY.items() if d.category != dtypes.STORED}
 
 
 def _listed(code: int, name: str, numpy: type) -> ElementType:

@@ -1,5 +1,5 @@
 """Activations whose call is more than their formula."""
-from ..dtypes import FLOAT, INT
+from ..dtypes import FLOAT
 from . import activation_formulas as formulas
 from . import docstrings
 from .argument_errors import checked_input
@@ -107,7 +107,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
             f"{min_val.__class__.__name__} and {max_val.__class__.__name__}") from None
     if crossed:
         raise ValueError("min_val cannot be greater than max_val")
-    if min_val < 0 and is_tensor(input) and input.dtype.kind == INT and not input.dtype.is_signed:
+    if min_val < 0 and is_tensor(input) and input.dtype.kind == "u":
         raise RuntimeError("hardtanh(): cannot do hardtanh on an unsigned type with negative "
                            f"limits: {min_val} for {input.dtype}")
     return _act(formulas.hardtanh.op, input, (min_val, max_val), inplace)
@@ -135,7 +135,7 @@ def threshold(input, threshold, value, inplace=False):
     >>> F.threshold(whet.tensor([0.25, 2.]), 0.5, 9.)
     tensor([9., 2.])
     """
-    if is_tensor(input) and input.dtype.kind < FLOAT:
+    if is_tensor(input) and input.dtype.category < FLOAT:
         threshold, value = int(threshold), int(value)
     return _act(formulas.threshold_op, input, (threshold, value), inplace)
 

@@ -88,7 +88,7 @@ def scatter_rows(out, places, rows):
     are summed in float32."""
     if not rows.size:
         return out
-    if out.dtype.itemsize == 2 and dtypes.FROM_NUMPY[out.dtype].kind == FLOAT:
+    if out.dtype.itemsize == 2 and dtypes.FROM_NUMPY[out.dtype].category == FLOAT:
         out[...] = scatter_rows(out.astype(np.float32), places,
                                 rows.astype(np.float32)).astype(out.dtype)
         return out

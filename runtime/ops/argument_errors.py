@@ -124,7 +124,7 @@ def name_dtype(fn, error):
     NotImplementedError where it is one in which nothing is computed."""
     asked = error.args[0] if error.args else None
     stored = [d for d in dtypes.NAMED.values()
-              if d.kind == dtypes.STORED and asked in (d.np, d.short)]
+              if d.category == dtypes.STORED and asked in (d.np, d.short)]
     if stored:
         raise NotImplementedError(
             f"\"{fn.__name__}\" not implemented for '{stored[0].letter}'") from None

@@ -32,7 +32,7 @@ def _run(op, args, out=None):
 
 def _kind(x):
     """The category of a tensor or a number."""
-    return (x.dtype.kind if is_tensor(x) else BOOL if isinstance(x, bool)
+    return (x.dtype.category if is_tensor(x) else BOOL if isinstance(x, bool)
             else FLOAT if isinstance(x, float) else COMPLEX if isinstance(x, complex) else INT)
 
 
@@ -192,22 +192,22 @@ def _pow(input, exponent):
     if not is_tensor(exponent):
         if not is_tensor(input):
             raise TypeError("pow(): at least one of 'input' and 'exponent' must be Tensor")
-        if (exponent == 2 and type(exponent) is int and input.dtype.kind >= INT
-                or exponent == 2 and input.dtype.kind >= FLOAT):
+        if (exponent == 2 and type(exponent) is int and input.dtype.category >= INT
+                or exponent == 2 and input.dtype.category >= FLOAT):
             return _square, (input,)
-        if exponent == 1 and type(exponent) is int and input.dtype.kind >= INT:
+        if exponent == 1 and type(exponent) is int and input.dtype.category >= INT:
             return _positive, (input,)
-        if exponent == 0 and (input.dtype.kind == FLOAT or type(exponent) is int
-                              and INT <= input.dtype.kind <= FLOAT):
+        if exponent == 0 and (input.dtype.category == FLOAT or type(exponent) is int
+                              and INT <= input.dtype.category <= FLOAT):
             return p.zeroth_power, (input,)
-        if exponent == 0.5 and input.dtype.kind >= FLOAT:
+        if exponent == 0.5 and input.dtype.category >= FLOAT:
             return _sqrt, (input,)
-        powers = _POWERS if input.dtype.kind == FLOAT else p.WHOLE_POWERS
-        if (input.dtype.kind >= FLOAT and (op := powers.get(exponent)) is not None
+        powers = _POWERS if input.dtype.category == FLOAT else p.WHOLE_POWERS
+        if (input.dtype.category >= FLOAT and (op := powers.get(exponent)) is not None
                 and _exact_enough(exponent, input.dtype.short)):
             return op, (input,)
         # Asked of numbers that vary, too.
-        if input.dtype.kind < FLOAT and isinstance(exponent, int) and exponent < 0:
+        if input.dtype.category < FLOAT and isinstance(exponent, int) and exponent < 0:
             raise RuntimeError("Integers to negative integer powers are not allowed.")
     return p.pow_op, (input, exponent)
 
@@ -222,7 +222,7 @@ def _float_power(input, exponent):
 def _check_bounds(name, input, *bounds):
     """Whole numbers as bounds of an integer type lie within it: others would wrap around there,
     and limit to something else."""
-    if not (is_tensor(input) and input.dtype.kind == INT
+    if not (is_tensor(input) and input.dtype.category == INT
             and all([isinstance(b, int) for b in bounds])):
         return
     limits = dtypes.iinfo(input.dtype)
@@ -240,7 +240,7 @@ def _clamp(input, min, max):
     """input limited to [min, max]."""
     if min is None and max is None:
         raise RuntimeError("clamp: At least one of 'min' or 'max' must not be None")
-    if is_tensor(input) and input.dtype.kind == COMPLEX:
+    if is_tensor(input) and input.dtype.category == COMPLEX:
         raise NotImplementedError("clamp is not supported for complex types")
     if max is None:
         return _clamp_min(input, min)
@@ -270,12 +270,12 @@ def _logit(input, eps):
 def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers."""
     checked_input("nan_to_num", input)
-    if input.dtype.kind < FLOAT:
-        return _positive if input.dtype.kind else p.to_bool, (input,)
+    if input.dtype.category < FLOAT:
+        return _positive if input.dtype.category != BOOL else p.to_bool, (input,)
     limit = finfo(input.dtype)
     numbers = (0.0 if nan is None else nan, limit.max if posinf is None else posinf,
                limit.min if neginf is None else neginf)
-    if input.dtype.kind == COMPLEX:                       # each part for itself
+    if input.dtype.category == COMPLEX:                       # each part for itself
         parts = [apply(p.nan_to_num_op, (x, *numbers), {}) for x in (input.real, input.imag)]
         return _positive, (FUNCTIONS["complex"](*parts),)
     return p.nan_to_num_op, (input, *numbers)
@@ -337,7 +337,7 @@ def round(input, *, decimals=0):
     """
     if type(decimals) is not int:
         decimals = as_int(decimals, "round", "decimals")
-    if decimals == 0 or input.dtype.kind < FLOAT:
+    if decimals == 0 or input.dtype.category < FLOAT:
         return apply(p.round_op, (input,), NO_ATTRS)
     scale = 10.0 ** abs(decimals)
     if decimals > 0:
@@ -383,7 +383,7 @@ def where(condition, input=None, other=None, *, out=None):
     if not is_tensor(condition):
         raise TypeError(
             f"where(): argument 'condition' must be Tensor, not {condition.__class__.__name__}")
-    if condition.dtype.kind != BOOL:
+    if condition.dtype.category != BOOL:
         if condition.dtype.short != "u8":
             raise RuntimeError(
                 "where expected condition to be a boolean tensor, but got a tensor with dtype "
@@ -488,7 +488,7 @@ METHODS["__abs__"] = METHODS["abs"]
 
 @method()
 def __invert__(self):
-    if self.dtype.kind >= FLOAT:
+    if self.dtype.category >= FLOAT:
         raise TypeError(
             "~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return apply(p.bitwise_not.op, (self,), NO_ATTRS)
@@ -523,7 +523,7 @@ def frexp(input):
     exponent=tensor([4, 0], dtype=whet.int32))
     """
     check_tensors("frexp", input=input)
-    if input.dtype.kind != FLOAT:
+    if input.dtype.category != FLOAT:
         raise RuntimeError("frexp() only supports floating-point dtypes")
     return return_types.frexp(apply(frexp_op, (input,), {}))
 
@@ -537,9 +537,9 @@ def mvlgamma(input, p):
     tensor([0.4516, 1.5502])
     """
     check_tensors("mvlgamma", input=input)
-    if input.dtype.kind == BOOL:
+    if input.dtype.category == BOOL:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         input = input.to(dtypes.get_default_dtype())
     p = as_int(p, "mvlgamma", "p", 2)
     if p < 1:

@@ -34,7 +34,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             raise RuntimeError(
                 "Expected query, key, and value to have the same dtype, but got query.dtype: "
                 f"{query.dtype} key.dtype: {key.dtype} and value.dtype: {value.dtype} instead.")
-    if attn_mask is not None and attn_mask.dtype.kind not in (BOOL, FLOAT):
+    if attn_mask is not None and attn_mask.dtype.category not in (BOOL, FLOAT):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {attn_mask.dtype} and  query.dtype: {query.dtype} instead.")
@@ -71,7 +71,7 @@ def _by_ops(query, key, value, attn_mask, dropout_p, is_causal, scale):
 def _weights(query, key, attn_mask, is_causal, scale):
     """softmax(query @ key.T * scale + mask)"""
     scores = FUNCTIONS["matmul"](query * scale, key.mT)
-    some_see_nothing = attn_mask is not None and attn_mask.dtype.kind == BOOL
+    some_see_nothing = attn_mask is not None and attn_mask.dtype.category == BOOL
     if is_causal:
         seen = FUNCTIONS["ones"](query.shape[-2], key.shape[-2], dtype=bool,
                                  device=query.device).tril()
@@ -136,13 +136,13 @@ def _for_kernels(query, key, value, mask, scale):
     if modes.state.autocast is not None and modes.state.autocast_for == device.type:
         dtype = modes.state.autocast
     sizes = [*query.shape, *key.shape, *value.shape]
-    if (dtype.itemsize != 2 or dtype.kind != FLOAT or 0 in sizes or scale <= 0.0
+    if (dtype.itemsize != 2 or dtype.category != FLOAT or 0 in sizes or scale <= 0.0
             or max(query.shape[-1], value.shape[-1]) > MOST_FEATURES
             or key.shape[-2:] != (value.shape[-2], query.shape[-1])):
         return None
     batches = [t.shape[:-2] for t in (query, key, value)]
     if mask is not None:
-        if mask.requires_grad or mask.device != device or mask.dtype.kind not in (BOOL, FLOAT):
+        if mask.requires_grad or mask.device != device or mask.dtype.category not in (BOOL, FLOAT):
             return None
         batches.append(mask.shape[:-2])
     batch = broadcast_shapes(*batches)

@@ -23,4 +23,4 @@ def widened(x):
     """An operand of such a function: a tensor of a small type in float32, all else as it is."""
     if modes.state.autocast is None or not is_tensor(x):
         return x
-    return x.to(float32) if x.dtype.kind == FLOAT and x.dtype.itemsize == 2 else x
+    return x.to(float32) if x.dtype.category == FLOAT and x.dtype.itemsize == 2 else x

@@ -20,7 +20,7 @@ def _cast_op(d):
                        samples=reals(-3 if d.is_signed else 0, 3, grad=d in GRADIENTS))
 
 
-CASTS = {d: _cast_op(d) for d in dtypes.ALL.values() if d.kind != BOOL}
+CASTS = {d: _cast_op(d) for d in dtypes.ALL.values() if d.category != BOOL}
 CASTS[dtypes.bool_] = p.to_bool
 
 
@@ -29,9 +29,9 @@ def cast_array(a, dtype):
     numbers; order in memory kept."""
     if a.dtype == dtype.np:
         return a
-    if dtypes.FROM_NUMPY[a.dtype].kind == STORED:
+    if dtypes.FROM_NUMPY[a.dtype].category == STORED:
         a = float8.widened(a)
-    if dtype.kind == STORED:
+    if dtype.category == STORED:
         return float8.narrowed(cast_array(a, dtypes.float32), dtype)
     return a if a.dtype == dtype.np else CASTS[dtype].forward(a)
 

@@ -21,11 +21,11 @@ def isclose(input, other, rtol=1e-5, atol=1e-8, equal_nan=False):
         raise RuntimeError(
             f"rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
     close = input == other
-    if equal_nan and input.dtype.kind >= FLOAT:
+    if equal_nan and input.dtype.category >= FLOAT:
         close = close | (F["isnan"](input) & F["isnan"](other))
     if rtol == 0 and atol == 0:
         return close
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         input, other = input.to(dtypes.get_default_dtype()), other.to(dtypes.get_default_dtype())
     gap = (input - other).abs()
     return close | (F["isfinite"](gap) & (gap <= (other * rtol).abs() + atol))

@@ -126,7 +126,7 @@ def view_as_real(input):
     tensor([[1., 2.],
             [3., 4.]])
     """
-    if input.dtype.kind != COMPLEX:
+    if input.dtype.category != COMPLEX:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return apply(view_as_real_op, (input,), {})
 
@@ -140,7 +140,7 @@ def view_as_complex(input):
     tensor([1.+2.j, 3.+4.j])
     """
     a = input._array
-    if input.dtype.kind != FLOAT or a.itemsize < 4:
+    if input.dtype.category != FLOAT or a.itemsize < 4:
         raise RuntimeError(
             "view_as_complex is only supported for floating point tensors, but got a tensor of "
             f"scalar type: {input.dtype.letter}")
@@ -163,7 +163,7 @@ def real(input):
     >>> whet.real(whet.tensor([1 + 2j, 3 - 1j]))
     tensor([1., 3.])
     """
-    return apply(real_op, (input,), {}) if input.dtype.kind == COMPLEX else input
+    return apply(real_op, (input,), {}) if input.dtype.category == COMPLEX else input
 
 
 @function(method=False)
@@ -174,7 +174,7 @@ def imag(input):
     >>> whet.imag(whet.tensor([1 + 2j, 3 - 1j]))
     tensor([ 2., -1.])
     """
-    if input.dtype.kind != COMPLEX:
+    if input.dtype.category != COMPLEX:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return apply(imag_op, (input,), {})
 
@@ -210,7 +210,7 @@ def complex(real, imag, *, out=None):
         raise RuntimeError(
             f"Expected object of scalar type {real.dtype.letter} but got scalar type "
             f"{imag.dtype.letter} for second argument")
-    if real.dtype.kind != FLOAT or real.dtype is dtypes.bfloat16:
+    if real.dtype.category != FLOAT or real.dtype is dtypes.bfloat16:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{real.dtype.letter} and {imag.dtype.letter}")
     made = apply(complex_op, (real, imag), {})
@@ -228,7 +228,7 @@ def polar(abs, angle, *, out=None):
     tensor([1.+0.j, 2.+0.j])
     """
     check_tensors("polar", abs=abs, angle=angle)
-    if abs.dtype.kind != FLOAT or angle.dtype.kind != FLOAT:
+    if abs.dtype.category != FLOAT or angle.dtype.category != FLOAT:
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{abs.dtype.letter} and {angle.dtype.letter}")
     check_one_type("polar", abs=abs, angle=angle)
@@ -306,7 +306,7 @@ def isreal(input):
     tensor([ True, False])
     """
     check_tensors("isreal", input=input)
-    if input.dtype.kind != COMPLEX:
+    if input.dtype.category != COMPLEX:
         return FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
     return input.imag == 0
 
@@ -320,8 +320,8 @@ def angle(input):
     tensor([1.5708, 3.1416])
     """
     check_tensors("angle", input=input)
-    if input.dtype.kind == COMPLEX:
+    if input.dtype.category == COMPLEX:
         return FUNCTIONS["atan2"](input.imag, input.real)
-    x = input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype())
+    x = input if input.dtype.category == FLOAT else input.to(dtypes.get_default_dtype())
     half_turns = FUNCTIONS["where"](x < 0, math.pi, 0.0 * x.new_ones(()))
     return FUNCTIONS["where"](FUNCTIONS["isnan"](x), x, half_turns).to(x.dtype)

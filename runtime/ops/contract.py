@@ -25,7 +25,7 @@ from .view import squeeze_op, transpose_op, unsqueeze_op
 
 def _h(x):
     """The transpose (conjugated) of the last two dimensions."""
-    return x.mT.conj() if x.dtype.kind == COMPLEX else x.mT
+    return x.mT.conj() if x.dtype.category == COMPLEX else x.mT
 
 
 def _matmul_vjp(g, _y, a, b, *, needs):
@@ -126,13 +126,13 @@ def linear_vjp(g, _y, x, w, bias=None, *, needs):
     if 0 in g._array.strides:
         g = g.contiguous()
     if needs[0]:
-        w = w.conj() if w.dtype.kind == COMPLEX else w
+        w = w.conj() if w.dtype.category == COMPLEX else w
         gx = matmul(g, w) if g._array.ndim == 1 else apply(matmul_op, (g, w), NO_ATTRS)
     if not any(needs[1:]):
         return [gx, gw, gb][:len(needs)]
     g2 = _as_matrix(g)
     if needs[1]:
-        x = x.conj() if x.dtype.kind == COMPLEX else x
+        x = x.conj() if x.dtype.category == COMPLEX else x
         gw = apply(matmul_op, (apply(transpose_op, (g2,), SWAP), _as_matrix(x)), NO_ATTRS)
     if len(needs) > 2 and needs[2]:
         gb = apply(sum_op, (g2,), COLUMNS)
@@ -162,7 +162,7 @@ def _check(name, a, b):
         raise RuntimeError(
             f"{name}: expected both operands to have the same dtype, but got: {a.dtype} and "
             f"{b.dtype}")
-    if a.dtype.kind == BOOL:
+    if a.dtype.category == BOOL:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
@@ -364,13 +364,13 @@ def _affine(name, product, promotes=False):
                 f"product's {tuple(r.shape)}")
         if not promotes and input._array.dtype is not r._array.dtype:
             check_one_type(name, input=input, product=r)
-        if promotes and r.dtype.kind == BOOL:
+        if promotes and r.dtype.category == BOOL:
             r, input = common_type([r, input])
-        if r.dtype.kind == BOOL:        # "or" is the sum of truths
+        if r.dtype.category == BOOL:        # "or" is the sum of truths
             r = r & bool(alpha)
             return r | input if beta else r
         # the factors become whole numbers, as the operands are
-        if r.dtype.kind == INT:
+        if r.dtype.category == INT:
             alpha, beta = int(alpha), int(beta)
         if alpha != 1:
             r = r * alpha

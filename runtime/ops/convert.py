@@ -63,7 +63,7 @@ def cast(t, dtype):
     """The tensor in another type; itself if it has that type."""
     if t.dtype is dtype:
         return t
-    if STORED in (t.dtype.kind, dtype.kind):
+    if STORED in (t.dtype.category, dtype.category):
         return _cast_stored(t, dtype)
     return apply(CASTS[dtype], (t,), NO_ATTRS)
 
@@ -71,9 +71,9 @@ def cast(t, dtype):
 def _cast_stored(t, dtype):
     """From or to a float of one byte, by way of float32."""
     dtypes.check_converted(t.dtype, dtype)
-    if t.dtype.kind == STORED:
+    if t.dtype.category == STORED:
         t = apply(float8.to_float32, (t,), NO_ATTRS)
-    if dtype.kind == STORED:
+    if dtype.category == STORED:
         return apply(float8.to_float8, (cast(t, dtypes.float32),), {"dtype": dtype})
     return cast(t, dtype)
 
@@ -211,7 +211,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
     """
     if (len(args) == 1 and type(args[0]) is dtypes.dtype and not copy and device is None
             and memory_format is preserve_format):
-        if self.dtype.kind != COMPLEX:
+        if self.dtype.category != COMPLEX:
             return cast(self, args[0])
     if args:
         dtype, device, rest = _target(args, dtype, device)
@@ -229,7 +229,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False,
     if self.dtype is dtype:
         return (self if wanted and not copy else clone(
             self, memory_format=memory_format or preserve_format))
-    if self.dtype.kind == COMPLEX and dtype.kind < COMPLEX and dtype.kind != BOOL:
+    if self.dtype.category == COMPLEX and dtype.category < COMPLEX and dtype.category != BOOL:
         modes.warn("Casting complex values to real discards the imaginary part",
                    UserWarning,
                    stacklevel=2)
@@ -275,7 +275,8 @@ METHODS["type"] = _type
 
 def _named(name, dtype):
     def convert(self, memory_format=preserve_format):
-        return (cast(self, dtype) if memory_format is preserve_format and self.dtype.kind != COMPLEX
+        return (cast(self, dtype)
+                if memory_format is preserve_format and self.dtype.category != COMPLEX
                 else to(self, dtype, memory_format=memory_format))
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = docstrings.with_example(
@@ -487,7 +488,7 @@ def copy_(self, src, non_blocking=False):
             f"The size of tensor a ({_clash(a, b)[0]}) must match the size of tensor b "
             f"({_clash(a, b)[1]}) at non-singleton dimension {_clash(a, b)[2]}: copy_ of "
             f"{list(b)} into {list(a)}")
-    if self.dtype.kind < FLOAT and src._rg & REQUIRES_GRAD:
+    if self.dtype.category < FLOAT and src._rg & REQUIRES_GRAD:
         src = src.detach()
     return inplace(copy_op, self, (src,))
 

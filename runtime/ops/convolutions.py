@@ -24,7 +24,7 @@ from .surface import function
 
 def _c(x):
     """The conjugate, which the other factor's gradient is multiplied by."""
-    return x.conj() if x.dtype.kind == COMPLEX else x
+    return x.conj() if x.dtype.category == COMPLEX else x
 
 
 def _conv_vjp(g, _y, x, w, bias=None, *, stride, padding, dilation, groups, needs):

@@ -13,7 +13,7 @@ def _check_weights(name, w, n, whole):
         raise RuntimeError(
             f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} "
             "dimensions")
-    if (w.dtype.kind != INT) if whole else (w.dtype.kind != FLOAT):
+    if (w.dtype.category != INT) if whole else (w.dtype.category != FLOAT):
         raise RuntimeError(
             f"cov(): expected {name} to have {'integral' if whole else 'floating point'} dtype "
             f"but got {name} with {w.dtype.letter} dtype")
@@ -39,7 +39,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         raise RuntimeError(
             "cov(): expected input to have two or fewer dimensions but got an input with "
             f"{input.ndim} dimensions")
-    if input.dtype.kind == BOOL:
+    if input.dtype.category == BOOL:
         raise RuntimeError("cov(): bool dtype is not supported for input")
     correction = as_int(correction, "cov", "correction")
     x = input if input.ndim == 2 else input.reshape(1, -1)
@@ -65,7 +65,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         freedom = F["clamp"](wsum - lost, min=0)
     c = x - mean.unsqueeze(1)
     other = (c if w is None else c * w).mT
-    r = (F["matmul"](c, (other.conj() if other.dtype.kind == COMPLEX else other).to(c.dtype))
+    r = (F["matmul"](c, (other.conj() if other.dtype.category == COMPLEX else other).to(c.dtype))
          / freedom)
     return r.reshape(()) if x.shape[0] == 1 else r
 
@@ -88,8 +88,8 @@ def corrcoef(input):
     if c.ndim == 0:
         return c / c
     d = c.diagonal()
-    s = (d.real if d.dtype.kind == COMPLEX else d).sqrt()
+    s = (d.real if d.dtype.category == COMPLEX else d).sqrt()
     r = c / s.unsqueeze(1) / s.unsqueeze(0)
-    if r.dtype.kind == COMPLEX:
+    if r.dtype.category == COMPLEX:
         return F["complex"](r.real.clamp(-1, 1), r.imag.clamp(-1, 1))
     return r.clamp(-1, 1)

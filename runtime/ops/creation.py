@@ -147,7 +147,7 @@ def cast_number(value, dtype, op="full"):
     """A Python number as a 0-d array of the dtype; raises where the type cannot hold it."""
     if is_tensor(value):
         value = value.item()
-    k = dtype.kind
+    k = dtype.category
     if k == BOOL:
         return np.asarray(bool(value))
     if isinstance(value, builtins.complex) and k != COMPLEX:
@@ -184,7 +184,7 @@ def cast_number(value, dtype, op="full"):
 
 def _fits_at_sight(value, dtype):
     """Is it a number that each type of fractions from four bytes on holds, at a first look?"""
-    return (type(value) in (int, builtins.float) and dtype.kind == FLOAT and dtype.itemsize > 2
+    return (type(value) in (int, builtins.float) and dtype.category == FLOAT and dtype.itemsize > 2
             and -65504 < value < 65504)
 
 

@@ -66,7 +66,7 @@ def _lengths(name, lengths, batch, most, device):
     same as numbers, where they were given so)."""
     numbers = None
     if is_tensor(lengths):
-        if lengths.dtype.kind != INT:
+        if lengths.dtype.category != INT:
             raise RuntimeError(f"ctc_loss(): {name} must be integral, got {lengths.dtype}")
         found = lengths.reshape(-1).to(device=device, dtype=int64)
     else:

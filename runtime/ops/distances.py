@@ -82,7 +82,7 @@ def _by_kernels(p, *tensors):
 
 def _floating(name, **operands):
     for what, x in operands.items():
-        if x.dtype.kind != FLOAT:
+        if x.dtype.category != FLOAT:
             raise RuntimeError(f"{name} only supports floating-point dtypes, {what} got: {x.dtype}")
 
 
@@ -156,7 +156,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     >>> F.cosine_similarity(whet.tensor([1., 0.]), whet.tensor([1., 1.]), dim=0)
     tensor(0.7071)
     """
-    if max(x1.dtype.kind, x2.dtype.kind) != FLOAT:
+    if max(x1.dtype.category, x2.dtype.category) != FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is integral")
     if dim is None:

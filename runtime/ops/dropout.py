@@ -26,7 +26,7 @@ def _no_scale(name, input):
 
 
 def _drop(input, p, shape, inplace_):
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         if p not in (0.0, 1.0):
             raise _no_scale("dropout", input)
         return input * int(not p) if not inplace_ else input.mul_(int(not p))
@@ -100,7 +100,7 @@ def _alpha(input, p, training, inplace, shape):
     _check_p(p)
     if not training or p == 0:
         return input
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         raise _no_scale("alpha_dropout", input)
     alpha = -1.7580993408473766
     a = ((1 - p) * (1 + p * alpha * alpha)) ** -0.5 if p < 1 else 0.0

@@ -43,7 +43,7 @@ sparsely_op.any_sizes = sparsely_op.memo = True
 
 def _indices(name, input):
     check_tensors(name, input=input)
-    if input.dtype.kind != INT:
+    if input.dtype.category != INT:
         raise RuntimeError(
             f"{name}: expected indices of an integer type (int32 or int64), but got {input.dtype}")
 
@@ -240,7 +240,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     tensor([[4., 6.]])
     """
     _indices("embedding_bag", input)
-    if weight.dtype.kind != FLOAT:
+    if weight.dtype.category != FLOAT:
         raise RuntimeError("Expected tensor for argument #1 'weight' to be of a floating point "
                            f"type; but got {weight.dtype.letter} instead")
     if weight.ndim != 2:

@@ -92,11 +92,11 @@ def operand(name, x, real=False):
     """The tensor to transform: integers become floats."""
     checked_input(name, x)
     x = widened(x)
-    if x.dtype.kind == FLOAT and x.dtype.itemsize == 2:
+    if x.dtype.category == FLOAT and x.dtype.itemsize == 2:
         raise RuntimeError(f"{name}: Unsupported dtype {x.dtype.letter}")
-    if real and x.dtype.kind == COMPLEX:
+    if real and x.dtype.category == COMPLEX:
         raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.letter}")
-    return x if x.dtype.kind >= FLOAT else x.to(dtypes.get_default_dtype())
+    return x if x.dtype.category >= FLOAT else x.to(dtypes.get_default_dtype())
 
 
 def scaling(name, norm):
@@ -144,7 +144,7 @@ def resized(x, dim, n):
 def c2c(name, x, sizes, dims, inverse, norm):
     """The complex transform along dimensions, of `sizes` (None: as they are)."""
     norm = scaling(name, norm)
-    x = x if x.dtype.kind == COMPLEX else x.to(x.dtype.to_complex())
+    x = x if x.dtype.category == COMPLEX else x.to(x.dtype.to_complex())
     for d, n in zip(dims, sizes):
         x = resized(x, d, size_of(name, x.shape[d] if n is None else n))
     return apply(c2c_op, (x,), {"dims": tuple(dims), "inverse": inverse, "norm": norm})
@@ -159,7 +159,7 @@ def r2c(name, x, n, dim, norm):
 def c2r(name, x, n, dim, norm):
     """The real numbers whose transform has this half."""
     n = size_of(name, 2 * (x.shape[dim] - 1) if n is None else n)
-    x = x if x.dtype.kind == COMPLEX else x.to(x.dtype.to_complex())
+    x = x if x.dtype.category == COMPLEX else x.to(x.dtype.to_complex())
     return apply(c2r_op, (resized(x, dim, n // 2 + 1),),
                  {"dim": dim, "n": n, "norm": scaling(name, norm)})
 
@@ -212,13 +212,13 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         if v is not None:
             check_flag("stft", what, v)
     x = operand("stft", input)
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         raise RuntimeError("stft: expected a tensor of floating point or complex values, but got "
                            f"{input.dtype}")
     hop_length, window = _framing("stft", x, n_fft, hop_length, win_length, window)
     if x.ndim not in (1, 2):
         raise RuntimeError(f"stft: expected a 1D or 2D tensor, but got {list(x.shape)}")
-    if return_complex is None and x.dtype.kind != COMPLEX and window.dtype.kind != COMPLEX:
+    if return_complex is None and x.dtype.category != COMPLEX and window.dtype.category != COMPLEX:
         raise RuntimeError(
             "stft requires the return_complex parameter be given for real inputs, and will "
             "further require that return_complex=True in a future PyTorch release.")
@@ -228,8 +228,8 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     if n_fft > batch.shape[-1]:
         raise RuntimeError(f"stft: expected 0 < n_fft < {batch.shape[-1]}, but got n_fft={n_fft}")
     frames = batch.unfold(-1, n_fft, hop_length) * window
-    onesided = frames.dtype.kind != COMPLEX if onesided is None else onesided
-    if onesided and frames.dtype.kind == COMPLEX:
+    onesided = frames.dtype.category != COMPLEX if onesided is None else onesided
+    if onesided and frames.dtype.category == COMPLEX:
         raise RuntimeError("stft: Cannot have onesided output if window or input is complex")
     norm = "ortho" if normalized else "backward"
     y = (r2c("stft", frames, None, 2, norm)
@@ -249,7 +249,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     whet.Size([16])
     """
     x = operand("istft", input)
-    if x.dtype.kind != COMPLEX:
+    if x.dtype.category != COMPLEX:
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with "
             "return_complex=True.")

@@ -237,10 +237,10 @@ def array_of(data, dtype=None):
 def _number_array(value, dtype):
     if isinstance(value, np.generic):
         return convert(np.asarray(value), dtype)
-    if (dtype.kind == INT and isinstance(value, int) and not -(1 << 63) <= value < 1 <<
+    if (dtype.category == INT and isinstance(value, int) and not -(1 << 63) <= value < 1 <<
         (64 if dtype.name == "uint64" else 63)):
         raise ValueError("Overflow when unpacking long long")
-    if dtype.kind in (FLOAT, COMPLEX):
+    if dtype.category in (FLOAT, COMPLEX):
         if dtype.itemsize >= 4 and type(value) is builtins.float and -3e38 < value < 3e38:
             return np.array(value, dtype.np)
         with np.errstate(over="ignore"):
@@ -252,10 +252,10 @@ def _number_array(value, dtype):
 
 def _list_array(values, own, dtype, shape):
     """Nested lists of numbers as an array."""
-    if own.kind == COMPLEX and dtype.kind != COMPLEX:
+    if own.category == COMPLEX and dtype.category != COMPLEX:
         raise TypeError(
             f"must be real number, not complex: the data are complex and cannot become {dtype}")
-    if dtype.kind == INT and own.kind <= INT:
+    if dtype.category == INT and own.category <= INT:
         try:
             a = np.array(values, np.int64)
         except OverflowError:
@@ -270,15 +270,15 @@ def _list_array(values, own, dtype, shape):
                 raise RuntimeError(
                     f"value cannot be converted to type {dtype.name} without overflow")
         return a.astype(dtype.np, copy=False).reshape(shape)
-    if dtype.kind == BOOL:
-        return np.array(values,
-                        np.complex128 if own.kind == COMPLEX else None).astype(bool).reshape(shape)
-    if dtype.itemsize >= 4 and dtype.kind != INT and own.kind < COMPLEX:
+    if dtype.category == BOOL:
+        found = np.array(values, np.complex128 if own.category == COMPLEX else None)
+        return found.astype(bool).reshape(shape)
+    if dtype.itemsize >= 4 and dtype.category != INT and own.category < COMPLEX:
         with np.errstate(over="ignore"):
             return np.array(values, dtype.np).reshape(shape)
-    wide = np.complex128 if own.kind == COMPLEX else np.float64
+    wide = np.complex128 if own.category == COMPLEX else np.float64
     a = np.array(values, wide).reshape(shape)
-    if dtype.kind == INT:
+    if dtype.category == INT:
         bits = 8 * dtype.itemsize
         limit = 2.0 ** (bits - dtype.is_signed)
         if not ((a < limit) & (a > -limit - 1)).all():
@@ -315,7 +315,7 @@ def _of_varying(data, dtype):
     for x in leaves:
         if is_tensor(x):
             if x._array.ndim or x.dtype is dtypes.bfloat16 or not (
-                    x.dtype.kind == FLOAT or x.dtype is dtypes.int64):
+                    x.dtype.category == FLOAT or x.dtype is dtypes.int64):
                 return None
             made.append(x.detach())
         elif _is_followed(x):
@@ -329,9 +329,9 @@ def _of_varying(data, dtype):
         else:
             return None
     dtype = dtype or own
-    if dtype.kind == FLOAT and dtype.itemsize >= 4:
+    if dtype.category == FLOAT and dtype.itemsize >= 4:
         # Python's whole numbers become float64 first.
-        made = [(x.to(dtypes.float64) if x.dtype.kind == INT else x).to(dtype) for x in made]
+        made = [(x.to(dtypes.float64) if x.dtype.category == INT else x).to(dtype) for x in made]
     elif dtype is not dtypes.int64 or any(x.dtype is not dtype for x in made):
         return None
     if not shape:

@@ -31,7 +31,7 @@ class TapsOp(Op):
 
 def _floats(x):
     t = FROM_NUMPY[x.dtype]
-    if t.kind != FLOAT:
+    if t.category != FLOAT:
         raise NotImplementedError(f"\"grid_sampler\" not implemented for '{t.letter}'")
     return x
 
@@ -241,7 +241,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     """
     _check(input, grid, mode, padding_mode, align_corners)
     align_corners = says_of_corners("grid_sample", align_corners)
-    if input.dtype.kind == FLOAT and input.dtype.itemsize == 2:
+    if input.dtype.category == FLOAT and input.dtype.itemsize == 2:
         return grid_sample(input.to(float32), grid.to(float32), mode, padding_mode,
                            align_corners).to(input.dtype)
     n, sizes = input.ndim - 2, input.shape[2:]

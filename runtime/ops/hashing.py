@@ -14,7 +14,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input.dtype.kind > dtypes.FLOAT or input.dtype is dtypes.uint64:
+    if input.dtype.category > dtypes.FLOAT or input.dtype is dtypes.uint64:
         raise NotImplementedError(
             f"\"xor_sum\" not implemented for '{input.dtype.letter}'")
     dims = [one(d, input.ndim) for d in ((dim,) if isinstance(dim, int) else dim or ())]
@@ -22,7 +22,7 @@ def hash_tensor(input, dim=(), *, keepdim=False, mode=0):
     for d in dims:
         if input.shape[d] == 0:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
-    is_real = input.dtype.kind == dtypes.FLOAT
+    is_real = input.dtype.category == dtypes.FLOAT
     wide = input.detach().to(dtypes.float64 if is_real else dtypes.int64)
     bits = wide.view(dtypes.int64)
     for d in reversed(dims):

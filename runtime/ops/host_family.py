@@ -46,7 +46,7 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), o
 
     def call(*operands, **attrs):
         for x in operands:
-            if is_tensor(x) and x.dtype.kind < FLOAT:
+            if is_tensor(x) and x.dtype.category < FLOAT:
                 raise NotImplementedError(
                     f"linalg.{name}: Expected a floating point or complex tensor as input. Got "
                     f"{x.dtype.letter}")

@@ -56,9 +56,9 @@ def _index_tensor(x):
         t = as_tensor(x) if isinstance(x, np.ndarray) else tensor(x)
         if not t._array.size and not isinstance(x, np.ndarray):
             t = t.to(dtypes.int64)
-        if isinstance(x, list | tuple) and t.dtype.kind >= FLOAT:
+        if isinstance(x, list | tuple) and t.dtype.category >= FLOAT:
             t = t.to(dtypes.int64)
-    k = t.dtype.kind
+    k = t.dtype.category
     if k >= FLOAT or (k == INT and t._array.ndim      # one number may be of any size
                       and t.dtype not in (dtypes.int64, dtypes.int32, dtypes.uint8)):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
@@ -314,7 +314,7 @@ METHODS["__getitem__"] = __getitem__
 def _whole(self):
     """A tensor of one whole number as a size or a part of an index. During a recorded run this is
     an int that knows where it comes from, so that replays go by other numbers, too."""
-    if self._array.size != 1 or self.dtype.kind != INT:
+    if self._array.size != 1 or self.dtype.category != INT:
         return operator.index(self)
     return size_arguments.whole(self.item())
 

@@ -27,7 +27,7 @@ def _good(make):
 
 
 def _leaf(x):
-    return x.detach().requires_grad_() if x.dtype.kind >= FLOAT else x
+    return x.detach().requires_grad_() if x.dtype.category >= FLOAT else x
 
 
 def well_conditioned(make):
@@ -81,10 +81,10 @@ def det(A):
 
 def _slogdet_vjp(g, y, a):
     by_sign, slope = g
-    if slope is None and (by_sign is None or a.dtype.kind != COMPLEX):
+    if slope is None and (by_sign is None or a.dtype.category != COMPLEX):
         return [F["zeros_like"](a)]
     inverse = _h(inverse_or_infinite(inv, a, y[0]))
-    if a.dtype.kind != COMPLEX:                    # the sign is the same all around
+    if a.dtype.category != COMPLEX:                    # the sign is the same all around
         return [slope.unsqueeze(-1).unsqueeze(-1) * inverse]
     if by_sign is not None:
         turn = 1j * (by_sign * y[0].conj()).imag
@@ -388,7 +388,7 @@ def _svd_vjp(g, y, a, *, full_matrices):
         part = u @ (_h(gv - v @ skew) / s.unsqueeze(-1))
         result = part if result is None else result + part
     # the phase that a pair of vectors has in common
-    if a.dtype.kind == COMPLEX and gu is not None and gvh is not None:
+    if a.dtype.category == COMPLEX and gu is not None and gvh is not None:
         turn = (uh @ gu).diagonal(0, -2, -1).imag / s
         inner = inner + (turn * 1j).to(u.dtype).diag_embed()
     core = u @ inner @ vh
@@ -523,7 +523,7 @@ def _eig_vjp(g, y, a):
     if gw is not None:
         inner = inner + gw.diag_embed()
     r = _solve(vh, inner @ vh)
-    return [r if a.dtype.kind == COMPLEX else r.real]
+    return [r if a.dtype.category == COMPLEX else r.real]
 
 
 _eig = host("eig", lambda a: tuple(_complex_of(np.asarray(x)) for x in np.linalg.eig(a)),

@@ -31,7 +31,7 @@ def _logdet(input):
     """
     sign, value = slogdet(input)
     return (value + sign.log()
-            if sign.dtype.kind == COMPLEX else F["where"](sign < 0, float("nan"), value))
+            if sign.dtype.category == COMPLEX else F["where"](sign < 0, float("nan"), value))
 
 
 def _lu_solve(b, LU_data, LU_pivots):

@@ -126,7 +126,7 @@ def _diff(name, input, target, reals=False):
     _check_input_and_target(name, input, target)
     if reals:
         input, target = common_type([input, target])
-        if input.dtype.kind != FLOAT:
+        if input.dtype.category != FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
     return input - target
 
@@ -238,7 +238,7 @@ def _checked_class_axis(input, target, weight):
         raise RuntimeError(
             f"nll_loss: expected target of shape {expect} for input {tuple(input.shape)}, got "
             f"{tuple(target.shape)}")
-    if target.dtype.kind != INT:
+    if target.dtype.category != INT:
         raise RuntimeError(f"nll_loss: expected target of an integer type, got {target.dtype}")
     classes = input.shape[axis]
     if weight is not None and tuple(weight.shape) != (classes,):
@@ -352,7 +352,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         raise RuntimeError("cross_entropy: input should have at least one dimension")
     axis = _class_axis(input)
     logp = log_softmax(input, axis)
-    if target.dtype.kind == FLOAT:                                                   # probabilities
+    if target.dtype.category == FLOAT:                                               # probabilities
         return _of_probabilities(logp, target, weight, ignore_index, reduction, label_smoothing)
     if target.shape == input.shape and target.ndim:
         raise RuntimeError("Expected floating point type for target with class probabilities, got "
@@ -423,7 +423,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     else:
         x = (1 - target) * input - ((pos_weight - 1) * target + 1) * log_s
     x = x if weight is None else x * weight
-    x = x if target.dtype.kind == BOOL else _of_the_type(x, target)
+    x = x if target.dtype.category == BOOL else _of_the_type(x, target)
     return reduced(x, legacy(size_average, reduce, reduction))
 
 
@@ -441,7 +441,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         modes.warn("kl_div: reduction='mean' divides by the number of all elements; the KL "
                    "divergence is the sum over each distribution. Use reduction='batchmean'.")
     for t in (input, target):
-        if t.dtype.kind != FLOAT:
+        if t.dtype.category != FLOAT:
             raise RuntimeError(f"kl_div: inputs of type {t.dtype} are not supported")
     x = (target.exp() *
          (target - input) if log_target else F["xlogy"](target, target) - target * input)

@@ -34,7 +34,7 @@ def _check_masked_fill(self, mask, value):
     if not is_tensor(mask):
         raise TypeError("masked_fill(): argument 'mask' (position 2) must be Tensor, not "
                         f"{mask.__class__.__name__}")
-    if mask.dtype.kind != BOOL:
+    if mask.dtype.category != BOOL:
         raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
                            f"{mask.dtype.name}")
     if is_tensor(value):
@@ -42,7 +42,7 @@ def _check_masked_fill(self, mask, value):
             raise RuntimeError(
                 "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
                 f"{value.ndim} dimension(s).")
-        if value.dtype.kind > FLOAT and self.dtype.kind <= FLOAT:
+        if value.dtype.category > FLOAT and self.dtype.category <= FLOAT:
             raise RuntimeError(
                 f"value cannot be converted to type {self.dtype.letter} without overflow")
         return value.to(self.dtype)
@@ -83,7 +83,7 @@ def masked_select(input, mask):
     if not is_tensor(mask):
         raise TypeError("masked_select(): argument 'mask' (position 2) must be Tensor, not "
                         f"{mask.__class__.__name__}")
-    if mask.dtype.kind != BOOL:
+    if mask.dtype.category != BOOL:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if input._array.shape != mask._array.shape:
         input, mask = broadcast_tensors(input, mask)
@@ -215,7 +215,7 @@ masked_scatter_op.put_alone, masked_scatter_op.any_sizes = _masked_scatter_alone
 
 
 def _check_masked_scatter(self, mask, source):
-    if mask.dtype.kind != BOOL:
+    if mask.dtype.category != BOOL:
         raise RuntimeError(
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{mask.dtype.name}")

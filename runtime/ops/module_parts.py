@@ -41,7 +41,7 @@ def native_dropout(input, p, train):
     """
     if train is False or p == 0:
         return input.clone(), FUNCTIONS["ones_like"](input, dtype=bool)
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         raise RuntimeError("result type Float can't be cast to the desired output type "
                            f"{input.dtype.letter}")
     keep = draw("uniform32", input.shape, device=input.device) >= p

@@ -17,7 +17,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None):
     >>> whet.multinomial(whet.tensor([0., 1., 0.]), 1)
     tensor([1])
     """
-    if input.dtype.kind != dtypes.FLOAT:
+    if input.dtype.category != dtypes.FLOAT:
         raise RuntimeError(
             f"multinomial only supports floating-point dtypes for input, got: {input.dtype.letter}")
     if input.ndim not in (1, 2):

@@ -172,7 +172,7 @@ inverse_std_op = PointwiseOp("inverse_std", lambda var, eps: 1 / s.sqrt(var + ep
 # ---- the functions -------------------------------------------------------------------------------
 def _float_input(name, x):
     checked_input(name, x)
-    if x.dtype.kind != FLOAT:
+    if x.dtype.category != FLOAT:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 
 
@@ -226,13 +226,13 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     tensor([0.8485, 1.1314])
     """
     check_tensors("rms_norm", input=input)
-    if input.dtype.kind != COMPLEX:
+    if input.dtype.category != COMPLEX:
         _float_input("rms_norm", input)
     dim, n = _normalized_axes("rms_norm", input, normalized_shape, weight)
     if eps is None:
         from ..dtypes import finfo, float32
         eps = finfo(float32 if input.dtype.itemsize < 4 else input.dtype).eps
-    if input.dtype.kind == COMPLEX:     # the squares of the numbers, not of their absolute values
+    if input.dtype.category == COMPLEX:  # the squares of the numbers, not of their absolute values
         y = input * ((input * input).mean(dim, keepdim=True) + eps).rsqrt()
         return y if weight is None else y * weight
     x = input if weight is None else wide(input)

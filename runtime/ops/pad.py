@@ -255,7 +255,7 @@ def pad(input, pad, mode="constant", value=None):
     n, k = input._array.ndim, len(amounts) // 2
     pads = _pads(amounts, n)
     if mode == "constant":
-        if input.dtype.kind == INT:
+        if input.dtype.category == INT:
             _check_value(input, value)
         return apply(pad_op, (input,), {"pads": pads, "value": _told_apart(value)})
     if mode not in ("reflect", "replicate", "circular"):

@@ -219,7 +219,7 @@ class PointwiseOp(Op):
             raise TypeError(
                 f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, "
                 f"not {arrays[0].__class__.__name__}")
-        if t.kind not in self.kinds:
+        if t.category not in self.kinds:
             raise NotImplementedError(f"\"{self.name}\" not implemented for '{t.letter}'")
         if self.one_type and len({x.dtype for x in arrays if isinstance(x, np.ndarray)}) > 1:
             raise RuntimeError(
@@ -233,9 +233,9 @@ class PointwiseOp(Op):
                 continue
             if (FROM_NUMPY[x.dtype].short if isinstance(x, np.ndarray) else number) != wide:
                 by[i] = s.cast(s.arg(i), wide)
-        root = self._expression(t.kind == COMPLEX)
+        root = self._expression(t.category == COMPLEX)
         root = s.substitute(root, by) if by else root
-        if self.gives_real and t.kind == COMPLEX:
+        if self.gives_real and t.category == COMPLEX:
             root = s.cast(root, t.to_real().short)
         elif self.result is not None and not self.gives_real:
             if s.typeof(root, {i: wide for i in range(self.nin)}) != self.result:
@@ -309,8 +309,8 @@ class PointwiseOp(Op):
 
     def jvp(self, inputs, tangents, outs, attrs):
         """The derivative of the expression by each operand, times its tangent."""
-        complex_ = outs.dtype.kind == COMPLEX
-        if outs.dtype.kind < FLOAT:
+        complex_ = outs.dtype.category == COMPLEX
+        if outs.dtype.category < FLOAT:
             return None
         if self.gives_real or complex_ and self.complex_vjp:
             return super().jvp(inputs, tangents, outs, attrs)
@@ -333,7 +333,7 @@ class PointwiseOp(Op):
 
     def _number(self, x, number, t):
         # whole numbers wrap around
-        if t.kind == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:
+        if t.category == INT and not dtypes.iinfo(t).min <= x <= dtypes.iinfo(t).max:
             if not -1 << 63 <= x < 1 << 64:
                 raise OverflowError(f"{self.name}: int too big to convert: {x}")
             return np.asarray(int(x)
@@ -358,8 +358,8 @@ class PointwiseOp(Op):
             e if needed else None for e, needed in zip(node.edges, needs, strict=True)]
         y = node.saved_outputs()[0] if self.saves_output else None
         if (g._array.dtype.kind == "c" or self.gives_real
-                and any((registry.is_tensor(x) or isinstance(x, Shape)) and x.dtype.kind == COMPLEX
-                        for x in xs)):
+                and any((registry.is_tensor(x) or isinstance(x, Shape))
+                        and x.dtype.category == COMPLEX for x in xs)):
             return self._complex_backward(edges, g, y, xs)
         nin, out = self.nin, []
         for i, e in enumerate(edges):
@@ -492,12 +492,12 @@ def inplace_now(op, t, args, attrs, ip, level=None):
         for x in (inputs if op.differentiable else (t,)))
     recording = wanted and op.differentiable
     ip.check_writable(t, name)
-    if t.dtype.kind == COMPLEX and getattr(op, "result", None) == "real":
+    if t.dtype.category == COMPLEX and getattr(op, "result", None) == "real":
         raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
     if wanted and t._base is not None:
         ip.check_view_for_history(t, name)
     if recording:
-        if t.dtype.kind < FLOAT:
+        if t.dtype.category < FLOAT:
             raise RuntimeError(
                 f"{name}: a tensor of type {t.dtype} cannot hold a result that requires grad")
         edges = tuple([registry.edge_of(x) if owned(x) else None for x in inputs])

@@ -167,7 +167,7 @@ def with_batch(name, x, n, least=BOOL, also=None):
         raise RuntimeError(
             f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor for input, but got "
             f"{tuple(x.shape)}")
-    if x.dtype.kind < least and x.dtype is not also:
+    if x.dtype.category < least and x.dtype is not also:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
     return (x, True) if x.ndim == n + 2 else (x.unsqueeze(0), False)
 
@@ -198,7 +198,7 @@ def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
 
 
 def _check_ordered(name, x):
-    if x.dtype.kind == COMPLEX:
+    if x.dtype.category == COMPLEX:
         raise NotImplementedError(f"\"{name}\" not implemented for '{x.dtype.letter}'")
 
 

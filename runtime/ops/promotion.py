@@ -14,8 +14,8 @@ class Promotion(enum.Enum):
 
     def of(self, common):
         """The type in which an op computes whose operands have this common type."""
-        if self is Promotion.FLOAT and common.kind < FLOAT:
+        if self is Promotion.FLOAT and common.category < FLOAT:
             return dtypes.get_default_dtype()
-        if self is Promotion.INT and common.kind == BOOL:
+        if self is Promotion.INT and common.category == BOOL:
             return dtypes.int64
         return common

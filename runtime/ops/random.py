@@ -264,12 +264,12 @@ def _shape(size):
 
 def draw_floats(kind, shape, generator, dtype, device=devices.CPU):
     dtype = dtypes.as_dtype(dtype) or dtypes.get_default_dtype()
-    if dtype.kind == dtypes.COMPLEX:
+    if dtype.category == dtypes.COMPLEX:
         part = dtypes.float64 if dtype is dtypes.complex128 else dtypes.float32
         scale = math.sqrt(0.5) if kind == "normal" else 1.0
         re, im = (draw_floats(kind, shape, generator, part, device) * scale for _ in range(2))
         return FUNCTIONS["complex"](re, im)
-    if dtype.kind != dtypes.FLOAT:
+    if dtype.category != dtypes.FLOAT:
         raise NotImplementedError(f"\"{kind}\" not implemented for '{dtype.letter}'")
     wide = kind + ("64" if dtype is dtypes.float64 else "32")
     x = draw(wide, shape, generator, device)
@@ -358,9 +358,9 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 @functools.lru_cache(None)
 def _limits(dtype):
     """The least and the greatest number of a type; None where draws need no such bounds."""
-    if dtype.kind == dtypes.BOOL:
+    if dtype.category == dtypes.BOOL:
         return 0, 1
-    if dtype.kind != dtypes.INT:
+    if dtype.category != dtypes.INT:
         return None
     info = dtypes.iinfo(dtype)
     return info.min, info.max
@@ -369,7 +369,7 @@ def _limits(dtype):
 def draw_integers(low, high, shape, generator, dtype, device=devices.CPU):
     low = size_arguments.as_int(low, "randint", "low")
     high = size_arguments.as_int(high, "randint", "high")
-    if dtype.kind == dtypes.COMPLEX:
+    if dtype.category == dtypes.COMPLEX:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types")
     if low >= high:
@@ -496,7 +496,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     """
     for what, v in (("mean", mean), ("std", std)):
         check_real("normal", what, v)
-    if is_tensor(std) and std.dtype.kind == dtypes.COMPLEX:
+    if is_tensor(std) and std.dtype.category == dtypes.COMPLEX:
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if is_tensor(std) and std.numel() and ask(has_negative, std):
         raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -528,7 +528,7 @@ def bernoulli(input, p=None, *, generator=None):
     """
     if p is not None:
         return FUNCTIONS["empty_like"](input).bernoulli_(p, generator=generator)
-    if input.dtype.kind != dtypes.FLOAT:
+    if input.dtype.category != dtypes.FLOAT:
         raise NotImplementedError(
             f"bernoulli: expected a floating point tensor of probabilities, got {input.dtype}")
     if input.numel() and not ask(are_probabilities, input):

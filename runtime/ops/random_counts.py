@@ -50,7 +50,7 @@ def binomial(count, prob, generator=None):
     tensor([0., 5.])
     """
     check_tensors("binomial", 2, count=count, prob=prob)
-    if count.dtype is not prob.dtype or count.dtype.kind != dtypes.FLOAT:
+    if count.dtype is not prob.dtype or count.dtype.category != dtypes.FLOAT:
         raise RuntimeError(
             "binomial: expected count and prob of one floating point type, got "
             f"{count.dtype} and {prob.dtype}")

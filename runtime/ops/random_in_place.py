@@ -23,7 +23,7 @@ def fills(*kinds, error=NotImplementedError, numbers=True):
                 raise TypeError(
                     f"{fn.__name__}() is a method of tensors, and does not apply to a "
                     f"'{self.__class__.__name__}' object")
-            if self.dtype.kind not in kinds:
+            if self.dtype.category not in kinds:
                 raise error(f"\"{fn.__name__}\" not implemented for '{self.dtype.letter}'")
             if numbers:
                 names = fn.__code__.co_varnames[1:]
@@ -38,7 +38,7 @@ def fills(*kinds, error=NotImplementedError, numbers=True):
 def _check_number(fn, name, v):
     """Raise TypeError for what is no real number, and no tensor that stands for one."""
     check_real(fn, name, v)
-    if is_tensor(v) and (v.ndim or v.requires_grad or v.dtype.kind == COMPLEX):
+    if is_tensor(v) and (v.ndim or v.requires_grad or v.dtype.category == COMPLEX):
         raise TypeError(f"{fn}(): argument '{name}' must be float, not Tensor")
 
 
@@ -61,7 +61,7 @@ def uniform_(self, a=0, b=1, *, generator=None, **named):
     if a > b:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
-    if self.dtype.kind == COMPLEX:           # real and imaginary parts are numbers like others
+    if self.dtype.category == COMPLEX:           # real and imaginary parts are numbers like others
         FUNCTIONS["view_as_real"](self).uniform_(a, b, generator=generator)
         return self
     x = draw_floats("uniform", self.shape, generator, self.dtype, self.device)
@@ -98,12 +98,12 @@ def random_(self, low=None, high=None, *, generator=None, **named):
         low, high = 0, low
     if high is None:
         low, d = 0, self.dtype
-        high = 2 if d.kind == BOOL else dtypes.iinfo(d).max + (
-            1 if d.itemsize < 8 else 0) if d.kind == INT else 1 << min({
+        high = 2 if d.category == BOOL else dtypes.iinfo(d).max + (
+            1 if d.itemsize < 8 else 0) if d.category == INT else 1 << min({
                 "f16": 11, "bf16": 8, "f32": 24}.get(d.short, 53), 53)
     return self.copy_(
         draw_integers(low, high, self.shape, generator,
-                  self.dtype if self.dtype.kind < dtypes.FLOAT else dtypes.int64, self.device))
+                  self.dtype if self.dtype.category < dtypes.FLOAT else dtypes.int64, self.device))
 
 
 @fills(*REAL, numbers=False)

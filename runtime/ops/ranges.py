@@ -34,7 +34,7 @@ def _count(start, end, step, inclusive=False):
 
 
 def _arange(start, step, n, dtype):
-    if dtype.kind <= INT:
+    if dtype.category <= INT:
         if isinstance(start, int) and isinstance(step, int):
             return np.arange(start, start + n * step, step, np.int64).astype(dtype.np, copy=False)
         return (int(start) + np.arange(n, dtype=np.int64) * int(step)).astype(dtype.np)
@@ -144,10 +144,10 @@ ORDINARY = 1e30
 def evenly(start, end, steps, dtype):
     """Evenly spaced numbers, from both ends towards the middle, so that the last value is `end`
     itself."""
-    if dtype.kind == FLOAT and dtype.itemsize > 2 and 1 < steps <= BLOCK and all(
+    if dtype.category == FLOAT and dtype.itemsize > 2 and 1 < steps <= BLOCK and all(
             type(x) in (int, float) and -ORDINARY < x < ORDINARY for x in (start, end)):
         return _evenly_few(start, end, steps, dtype)
-    wide = np.complex128 if dtype.kind == COMPLEX else np.float64
+    wide = np.complex128 if dtype.category == COMPLEX else np.float64
     with np.errstate(all="ignore"):
         if steps == 1:
             return np.asarray([start]).astype(dtype.np)
@@ -175,7 +175,7 @@ def _evenly_few(start, end, steps, dtype):
 def _single_element(x):
     if x.numel() != 1:
         x.item()                             # which says so
-    return (x if x.dtype.kind != FLOAT else x.to(dtypes.float64)).detach()
+    return (x if x.dtype.category != FLOAT else x.to(dtypes.float64)).detach()
 
 
 def _ends(name, start, end):
@@ -203,8 +203,8 @@ def _ends(name, start, end):
 
 def _check_real(name, dtype, *ends):
     """Raise RuntimeError where the type holds no complex numbers, and one end is one."""
-    if dtype.kind != COMPLEX and any(
-            x.dtype.kind == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
+    if dtype.category != COMPLEX and any(
+            x.dtype.category == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
             for x in ends):
         raise RuntimeError(f"{name}(): inferred dtype complex can't be safely cast to passed dtype "
                            f"{dtype.letter}")
@@ -213,7 +213,7 @@ def _check_real(name, dtype, *ends):
 def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
     if ends:
         start, end = (x.item() for x in ends)
-    if dtype.kind == INT:
+    if dtype.category == INT:
         start, end = int(start), int(end)
     if not endpoint and steps:
         end = start + (end - start) * (steps - 1) / steps
@@ -246,7 +246,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        if any(x.dtype.kind == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
+        if any(x.dtype.category == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
                for x in (start, end)):
             dtype = dtype.to_complex()
     dtype = dtypes.as_dtype(dtype)
@@ -263,13 +263,13 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 def _logspace(*ends, steps, base, dtype, start=None, end=None):
     if ends:
         start, end = (x.item() for x in ends)
-    if dtype.kind == INT:
+    if dtype.category == INT:
         start, end = int(start), int(end)
     with np.errstate(all="ignore"):
         a = np.power(
-            np.float64(base) if dtype.kind != COMPLEX else np.complex128(base),
+            np.float64(base) if dtype.category != COMPLEX else np.complex128(base),
             evenly(start, end, steps,
-                   dtypes.complex128 if dtype.kind == COMPLEX else dtypes.float64))
+                   dtypes.complex128 if dtype.category == COMPLEX else dtypes.float64))
         return a.astype(dtype.np)
 
 

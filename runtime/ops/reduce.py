@@ -112,8 +112,8 @@ def _prod_vjp(g, y, x, *, dim, keepdim, dtype=None):
     full_g = restore(g, x.shape, dim, keepdim)
     if not ask(has_zero, x):
         share = restore(y, x.shape, dim, keepdim) / x
-        return [full_g * (share.conj() if x.dtype.kind == COMPLEX else share)]
-    x = x.conj() if x.dtype.kind == COMPLEX else x
+        return [full_g * (share.conj() if x.dtype.category == COMPLEX else share)]
+    x = x.conj() if x.dtype.category == COMPLEX else x
     if dim is None:
         return [(g * _others(x.reshape(-1), 0)).reshape(x.shape)]
     return [full_g * _others(x, dim[0])]
@@ -281,11 +281,11 @@ def _reduced(op, x, dim, keepdim, dtype=None):
         dtype = dtypes.as_dtype(dtype)
         if dtype is dtypes.bool_ and op in (sum_op, prod_op, nansum_op):
             return apply(all_op if op is prod_op else any_op, (x.to(dtype),), attrs)
-        if (dtype.kind == COMPLEX or x.dtype.kind == COMPLEX
-                or dtype.kind < FLOAT <= x.dtype.kind):
+        if (dtype.category == COMPLEX or x.dtype.category == COMPLEX
+                or dtype.category < FLOAT <= x.dtype.category):
             x = x.to(dtype)
         # sums of integers are int64 unless asked for
-        if dtype is not x.dtype or dtype.kind < FLOAT:
+        if dtype is not x.dtype or dtype.category < FLOAT:
             attrs["dtype"] = dtype
     return apply(op, (x,), attrs)
 
@@ -310,7 +310,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     >>> whet.nansum(whet.tensor([1., whet.nan, 3.]))
     tensor(4.)
     """
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
     return _reduced(nansum_op, input, dim, keepdim, dtype)
 
@@ -324,8 +324,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     tensor(3.)
     """
     dim, keepdim = axis if dim is None else dim, keepdim if keepdims is None else keepdims
-    kind = (dtypes.as_dtype(dtype) or checked_input("mean", input).dtype).kind
-    if kind < FLOAT:
+    if (dtypes.as_dtype(dtype) or checked_input("mean", input).dtype).category < FLOAT:
         what = (f"Got: {input.dtype.letter}"
                 if dtype is None else f"Got dtype: {dtypes.as_dtype(dtype).letter}")
         raise RuntimeError(
@@ -345,7 +344,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     >>> whet.nanmean(whet.tensor([1., whet.nan, 3.]))
     tensor(2.)
     """
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.letter}")
@@ -381,7 +380,7 @@ def check_nonempty(name, x, dim):
 
 def _check_ordered(name, x):
     """Raise where a function that compares elements has none that it can compare."""
-    if checked_input(name, x).dtype.kind == COMPLEX:
+    if checked_input(name, x).dtype.category == COMPLEX:
         raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
 
 

@@ -55,7 +55,7 @@ def geqrf(input):
     matrix("geqrf", input)
     if input.requires_grad and is_grad_enabled():
         raise RuntimeError("geqrf is not differentiable: detach() the input, or use linalg.qr")
-    if input.dtype.kind < FLOAT:
+    if input.dtype.category < FLOAT:
         raise RuntimeError(
             f"geqrf: Expected a floating point or complex tensor as input. Got {input.dtype.letter}"
         )

@@ -341,7 +341,7 @@ def narrows(x):
 
 
 def _may_be_smaller(dtype):
-    return dtype.kind == FLOAT and dtype.itemsize <= 4
+    return dtype.category == FLOAT and dtype.itemsize <= 4
 
 
 def beside(source, made):
@@ -485,7 +485,7 @@ def record(op, inputs, attrs, outs, edges=None):
         edges = tuple([edge_of(x) if hasattr(x, "_array") else None for x in inputs])
     if type(outs) is tuple:
         live = [i for i, t in enumerate(outs)
-                if i not in op.nondiff_outputs and t.dtype.kind >= FLOAT]
+                if i not in op.nondiff_outputs and t.dtype.category >= FLOAT]
         if not live:
             return None
         node = Node(op, edges, attrs, len(outs))
@@ -495,7 +495,7 @@ def record(op, inputs, attrs, outs, edges=None):
             outs[i]._node = OutputOf(node, i)
             outs[i]._rg |= REQUIRES_GRAD
         return node
-    if FROM_NUMPY[outs._array.dtype].kind < FLOAT:
+    if FROM_NUMPY[outs._array.dtype].category < FLOAT:
         return None
     node = Node(op, edges, attrs)
     node.save(inputs, outs, op)

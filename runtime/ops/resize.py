@@ -281,7 +281,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if mode == "area":
         return adaptive_avg_pool(input, size, n)
     kind, interpolates = MODES[mode].filter, MODES[mode].interpolates
-    if input.dtype.kind < FLOAT and interpolates:
+    if input.dtype.category < FLOAT and interpolates:
         if input.dtype is not uint8 or n != 2:
             raise NotImplementedError(
                 f"\"interpolate\" with mode {mode} not implemented for '{input.dtype.letter}'")

@@ -48,7 +48,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     (tensor([1., 2., 4., 5.]),)
     """
     check_tensors("gradient", input=input)
-    if input.dtype.kind == BOOL:
+    if input.dtype.category == BOOL:
         raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported.")
     if edge_order not in (1, 2):
         raise RuntimeError("gradient only supports edge_order=1 and edge_order=2.")
@@ -71,5 +71,5 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
             raise RuntimeError(
                 f"gradient expected the coordinates of dimension {d} to be one dimensional, with "
                 f"{input.shape[d]} elements")
-    f = input if input.dtype.kind >= FLOAT else input.to(dtypes.get_default_dtype())
+    f = input if input.dtype.category >= FLOAT else input.to(dtypes.get_default_dtype())
     return tuple(_slope(f, d, s, edge_order) for d, s in zip(along, steps))

@@ -23,7 +23,7 @@ def _flip_cumsum(g, dim):
 
 
 def _cumprod_vjp(g, y, x, *, dim):
-    if x.dtype.kind == COMPLEX:
+    if x.dtype.category == COMPLEX:
         y, x = y.conj(), x.conj()
     if not ask(has_zero, x):
         return [_flip_cumsum(g * y, dim) / x]
@@ -91,7 +91,7 @@ cummin_op = ScanOp(
 
 
 def _logcumsumexp_vjp(g, y, x, *, dim):
-    if x.dtype.kind == COMPLEX:
+    if x.dtype.category == COMPLEX:
         return [_complex_logcumsumexp_gradient(g, y.conj(), x.conj(), dim)]
     n = y.shape[dim] if y.ndim else 0
     last = (slice_along(y, dim, -1) if n else y).detach()
@@ -122,10 +122,10 @@ for _op in (cumsum_op, cumprod_op, cummax_op, cummin_op, logcumsumexp_op):
 def _scan(op, input, dim, dtype=None):
     if dtype is not None:
         input = input.to(dtype=dtype)
-    elif input.dtype.kind < FLOAT and op in (cumsum_op, cumprod_op):
+    elif input.dtype.category < FLOAT and op in (cumsum_op, cumprod_op):
         input = input.to(dtypes.int64)
     d = dims.one(dim, checked_input(op.name, input).ndim, op.name)
-    if op is logcumsumexp_op and input.dtype.kind < FLOAT:
+    if op is logcumsumexp_op and input.dtype.category < FLOAT:
         raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
     if not input.ndim:
         if op in (cummax_op, cummin_op):
@@ -206,7 +206,7 @@ _inplace_scan("cumprod_", cumprod)
 
 
 def _no_bool(name, *operands):
-    if any(t is not None and t.dtype.kind == BOOL for t in operands):
+    if any(t is not None and t.dtype.category == BOOL for t in operands):
         raise RuntimeError(
             f"{name}: received a bool input for `x` or `y`, but bool is not supported")
 

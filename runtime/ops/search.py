@@ -97,7 +97,7 @@ def searchsorted(sorted_sequence, values=None, *, out_int32=False, right=False, 
             "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
             f"{list(a.shape)} and input value tensor {list(v.shape)}")
     common = dtypes.promote_types(sorted_sequence.dtype, values.dtype)
-    if common.kind in (BOOL, COMPLEX):
+    if common.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"\"searchsorted\" not implemented for '{common.letter}'")
     # A number is looked for as what it is.
     inputs = [sorted_sequence, values] if number else [sorted_sequence.to(common),
@@ -294,7 +294,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     elements, test_elements = [
         x if is_tensor(x) else scalar_tensor(x) for x in (elements, test_elements)]
     for t in (elements, test_elements):
-        if t.dtype.kind in (BOOL, COMPLEX):
+        if t.dtype.category in (BOOL, COMPLEX):
             raise RuntimeError(
                 f"Unsupported input type encountered for isin(): {t.dtype.letter}")
     return apply(isin_op, (elements, test_elements), {"invert": invert})
@@ -344,7 +344,7 @@ def bincount(input, weights=None, minlength=0):
     >>> whet.bincount(whet.tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
-    if input.dtype.kind != INT and not (input.dtype.kind == BOOL):
+    if input.dtype.category != INT and not (input.dtype.category == BOOL):
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.letter}'")
     minlength = as_int(minlength, "bincount", "minlength")
     if minlength < 0:
@@ -354,7 +354,7 @@ def bincount(input, weights=None, minlength=0):
     if weights is not None:
         if weights._array.shape != input._array.shape:
             raise RuntimeError("weights should be 1-d and have the same length as input")
-        if weights.dtype.kind == COMPLEX:
+        if weights.dtype.category == COMPLEX:
             raise RuntimeError("bincount: weights must be real")
         return apply(bincount_op, (input, weights), {"minlength": minlength})
     return apply(bincount_op, (input,), {"minlength": minlength})
@@ -412,7 +412,7 @@ def histc(input, bins=100, min=0, max=0):
     bins = operator.index(bins)
     if bins <= 0:
         raise RuntimeError(f"histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if input.dtype.kind in (BOOL, COMPLEX):
+    if input.dtype.category in (BOOL, COMPLEX):
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.letter}'")
     return apply(histc_op, (input,), {"bins": bins, "low": float(min), "high": float(max)})
 
@@ -484,7 +484,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False):
     >>> whet.histogram(whet.tensor([1., 1., 3.]), bins=2, range=(0., 4.)).hist
     tensor([2., 1.])
     """
-    if input.dtype.kind != FLOAT:
+    if input.dtype.category != FLOAT:
         raise NotImplementedError(f"\"histogram\" not implemented for '{input.dtype.letter}'")
     if weight is not None and weight._array.shape != input._array.shape:
         raise RuntimeError(
@@ -558,7 +558,7 @@ def unravel_index(indices, shape):
     >>> whet.unravel_index(whet.tensor([5]), (2, 3))
     (tensor([1]), tensor([2]))
     """
-    if indices.dtype.kind != INT:
+    if indices.dtype.category != INT:
         raise TypeError(
             f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}")
     shape = sizes((shape,), "unravel_index", "shape")

@@ -35,7 +35,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     if reduce not in KINDS:
         raise RuntimeError("segment_reduce(): reduce argument must be either sum, prod, mean, max "
                            f"or min, got {reduce}")
-    if data.dtype.kind != FLOAT:
+    if data.dtype.category != FLOAT:
         raise NotImplementedError(f"segment_reduce(): data of type {data.dtype} are not supported")
     axis = dims.one(axis, data.ndim, "segment_reduce")
     if indices is not None:
@@ -60,7 +60,7 @@ def _bounds(data, lengths, offsets, axis, unsafe):
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     bounds = offsets if lengths is None else lengths
-    if bounds.dtype.kind != INT:
+    if bounds.dtype.category != INT:
         raise RuntimeError("segment_reduce(): lengths and offsets must be integers, not "
                            f"{bounds.dtype}")
     if axis != bounds.ndim - 1 or tuple(bounds.shape[:-1]) != tuple(data.shape[:axis]):

@@ -17,7 +17,7 @@ def _window(name, example, formula, own=""):
     def window(n, periodic, parameters, dtype, layout, device, requires_grad, pin_memory):
         check_options(name, layout, device, pin_memory)
         d = float_dtype(dtype)
-        if d.kind != FLOAT:
+        if d.category != FLOAT:
             raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
         if n < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")

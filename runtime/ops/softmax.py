@@ -85,7 +85,7 @@ def _row_functions(name, op, doc):
     def f(input, dim, dtype=None):
         if dtype is not None:
             input = input.to(dtype=dtype)
-        if checked_input(name, input).dtype.kind != FLOAT:
+        if checked_input(name, input).dtype.category != FLOAT:
             raise NotImplementedError(
                 f"\"{name}_lastdim_kernel_impl\" not implemented for '{input.dtype.letter}'"
             )
@@ -125,15 +125,16 @@ def logsumexp(input, dim, keepdim=False):
     >>> whet.logsumexp(whet.tensor([0., 0.]), dim=0)
     tensor(0.6931)
     """
-    if checked_input("logsumexp", input).dtype.kind < FLOAT:
+    if checked_input("logsumexp", input).dtype.category < FLOAT:
         input = input.to(dtypes.get_default_dtype())
     d = dims.many(dim, input.ndim, "logsumexp")
     if not input.ndim:  # a complex one has its angle between -pi and pi, as a logarithm
         return (
-            input * 1 if input.dtype.kind != COMPLEX else logsumexp(input.reshape(1), 0).reshape(())
+            input * 1 if input.dtype.category != COMPLEX
+            else logsumexp(input.reshape(1), 0).reshape(())
         )
     d = tuple(range(input.ndim)) if d is None else d
-    if input.dtype.kind == COMPLEX:
+    if input.dtype.category == COMPLEX:
         if not input.numel():
             return input.exp().sum(d, keepdim=keepdim).log()
         top = FUNCTIONS["nan_to_num"](amax(input.detach().real, d, True), 0.0, 0.0, 0.0)

@@ -140,7 +140,7 @@ median_value_op.there = lambda *arrays, **attrs: _median_there(*arrays, **attrs)
 
 def _check_ordered(op, input):
     checked_input(op, input)
-    if input.dtype.kind == COMPLEX:
+    if input.dtype.category == COMPLEX:
         raise NotImplementedError(f"\"{op}\" not implemented for '{input.dtype.letter}'")
     return input
 
@@ -212,7 +212,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     tensor([5, 3])
     """
     _check_ordered("topk", input)
-    if input.dtype.kind == BOOL:
+    if input.dtype.category == BOOL:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     d = dims.one(as_int(dim, "topk", "dim", 3), input._array.ndim)
     k = as_int(k, "topk", "k", 2)
@@ -250,7 +250,7 @@ def _median(op, kind, input, dim, keepdim, ignore_nan):
     if dim is None:
         if not a.size:
 
-            return full((), float("nan") if input.dtype.kind == FLOAT else 0, dtype=input.dtype)
+            return full((), float("nan") if input.dtype.category == FLOAT else 0, dtype=input.dtype)
         flat = reshape(input, (-1,))
         return apply(median_value_op, (flat,), {"dim": 0, "ignore_nan": ignore_nan}).reshape(())
     d = dims.one(dim, a.ndim)

@@ -248,7 +248,7 @@ def _polygamma(n, input):
         raise RuntimeError(f"polygamma(n, x): n must be at most 170, got {n}")
     if n < 2:
         return F["digamma"](input) if n == 0 else apply(trigamma_op, (input,), {})
-    x = input if input.dtype.kind >= FLOAT else input.to(dtypes.get_default_dtype())
+    x = input if input.dtype.category >= FLOAT else input.to(dtypes.get_default_dtype())
     # below zero by reflection: the sum that zeta is would pass the poles term by term
     below = (x < 0) & (x != x.floor())
     wide = F["where"](below, x, -0.25).double()
@@ -391,7 +391,7 @@ def _incomplete_op(name, upper):
             raise NotImplementedError(f"the derivative for '{name}: input' is not implemented.")
         broadcast_shapes(input.shape, other.shape)
         input, other = common_type([input, other])
-        if input.dtype.kind != FLOAT:
+        if input.dtype.category != FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
         return apply(op, (input, other), {})
     call.__name__ = call.__qualname__ = name
@@ -547,12 +547,12 @@ def _host_function(name, run, doc, example):
 
     def call(input):
         checked_input(name, input)
-        if input.dtype.kind > FLOAT:
+        if input.dtype.category > FLOAT:
             raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.letter}'")
         if not slope and input.requires_grad and is_grad_enabled():
             raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
         return apply(
-            op, (input if input.dtype.kind == FLOAT else input.to(dtypes.get_default_dtype()),),
+            op, (input if input.dtype.category == FLOAT else input.to(dtypes.get_default_dtype()),),
             {})
     call.__name__ = call.__qualname__ = "special_" + name
     call.__doc__ = docstrings.with_example(

@@ -150,7 +150,7 @@ def vander(x, N=None, increasing=False):
     if n < 0:
         raise RuntimeError("N must be non-negative.")
     # Powers are running products, those of whole numbers int64.
-    d = x.dtype if x.dtype.kind > INT else dtypes.int64
+    d = x.dtype if x.dtype.category > INT else dtypes.int64
     if n == 0:
         return empty(x.shape[0], 0, dtype=d, device=x.device)
     r = ones(x.shape[0], 1, dtype=d, device=x.device)

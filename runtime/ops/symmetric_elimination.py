@@ -215,7 +215,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False):
         raise RuntimeError(
             f"linalg.ldl_solve: LD of shape {list(LD.shape)}, pivots of shape "
             f"{list(pivots.shape)} and B of shape {list(B.shape)} do not belong together")
-    if pivots.dtype.kind != INT:
+    if pivots.dtype.category != INT:
         raise RuntimeError(f"linalg.ldl_solve: Expected pivots to be integers. Got {pivots.dtype}")
     return apply(_solution_op, (LD.detach(), pivots, B.detach()),
-                 {"hermitian": bool(hermitian) and LD.dtype.kind == COMPLEX})
+                 {"hermitian": bool(hermitian) and LD.dtype.category == COMPLEX})

@@ -80,7 +80,7 @@ def transposed(op, inputs, tangents, outs, attrs):
     many = isinstance(outs, tuple)
     results = outs if many else (outs,)
     live = [i for i, y in enumerate(results)
-            if i not in op.nondiff_outputs and y.dtype.kind >= FLOAT]
+            if i not in op.nondiff_outputs and y.dtype.category >= FLOAT]
     recorded = bool(modes.state.flags & modes.GRAD) and any([
         is_tensor(x) and x.requires_grad for x in (*inputs, *tangents)])
     with modes.enable_grad():

@@ -115,7 +115,7 @@ def conj(input):
     >>> whet.conj(whet.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return apply(p.conj_op, (input,), {}) if input.dtype.kind == COMPLEX else input
+    return apply(p.conj_op, (input,), {}) if input.dtype.category == COMPLEX else input
 
 
 @function()

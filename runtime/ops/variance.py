@@ -33,7 +33,7 @@ var_mean_op = RowsOp(
 
 def _moments(name, input, dim, unbiased, correction):
     """(variance, mean) with reduced axes kept, and the axes."""
-    if checked_input(name, input).dtype.kind < FLOAT:
+    if checked_input(name, input).dtype.category < FLOAT:
         raise RuntimeError(f"{name} only support floating point and complex dtypes")
     if isinstance(dim, bool):                                   # var(unbiased)
         dim, unbiased = None, dim
@@ -41,7 +41,7 @@ def _moments(name, input, dim, unbiased, correction):
         correction = 1 if unbiased is None or unbiased else 0
     d = dims.many(dim, input.ndim, name)
     d = tuple(range(input.ndim)) if d is None else d
-    if input.dtype.kind == COMPLEX:
+    if input.dtype.category == COMPLEX:
         (vr, mr), (vi, mi) = (_moments(name, part, d, None, correction)[0]
                               for part in (input.real, input.imag))
         return (vr + vi, FUNCTIONS["complex"](mr, mi)), d

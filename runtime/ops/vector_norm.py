@@ -51,12 +51,12 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """
     if dtype is not None:
         x = x.to(dtype=dtype)
-    if checked_input("vector_norm", x).dtype.kind < FLOAT:
+    if checked_input("vector_norm", x).dtype.category < FLOAT:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{x.dtype.letter}")
     d = dims.many(dim, x.ndim, "vector_norm")
-    if x.dtype.kind == COMPLEX:
+    if x.dtype.category == COMPLEX:
         x = x.abs()
     attrs = {"dim": d, "keepdim": bool(keepdim)}
     ord = float(ord)

@@ -76,7 +76,7 @@ def _index(x: Any, name: str) -> Any:
         x = F["as_tensor"](x)
         if not x.numel() or x.is_floating_point():
             x = x.to(int64)
-    if x.dtype.kind != INT:
+    if x.dtype.category != INT:
         raise RuntimeError(f"{name} must be an int tensor, but got {x.dtype}")
     return x if x.dtype in (int32, int64) else x.to(int64)
 

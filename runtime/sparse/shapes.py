@@ -199,7 +199,7 @@ def getitem(self: Any, key: Any) -> Any:
 
 def _numbers_of(index: Any, size: int) -> Any:
     """The slices that an index names: it says their numbers, or of each whether it is wanted."""
-    if index.dtype.kind:
+    if index.dtype.category:
         return index
     if index.shape[0] != size:
         raise IndexError(f"The shape of the mask {list(index.shape)} does not match a dimension of "

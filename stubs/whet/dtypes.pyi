@@ -13,6 +13,8 @@ class dtype:
     @property
     def itemsize(self) -> int: ...
     @property
+    def kind(self) -> str: """NumPy's letter for such numbers: b, i, u, f or c; V for bytes that are no numbers."""
+    @property
     def name(self) -> str: ...
     def to_complex(self) -> dtype: """The complex type whose parts have this type."""
     def to_real(self) -> dtype: """The type of the real part."""

@@ -37,7 +37,7 @@ def with_gradients(run, parameters):
     """Results, and the gradients of the parameters by all of them."""
     whet.manual_seed(1)
     outs = run()
-    wanted = [(t * t).sum() for t in tensors(outs) if t.requires_grad and t.dtype.kind >= FLOAT]
+    wanted = [(t * t).sum() for t in tensors(outs) if t.requires_grad and t.dtype.category >= FLOAT]
     return outs, whet.autograd.grad(
         sum(wanted), parameters, allow_unused=True) if wanted and parameters else None
 

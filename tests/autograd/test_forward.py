@@ -39,7 +39,7 @@ def test_the_forward_product_is_the_transposed_backward(name):
             out = op(*args, **sample.kwargs)
             out = out if isinstance(out, tuple) else (out,)
             return tuple(o for i, o in enumerate(out)
-                         if i not in op.nondiff_outputs and o.dtype.kind >= FLOAT)
+                         if i not in op.nondiff_outputs and o.dtype.category >= FLOAT)
         for moving in (at, at[:1], at[1:]):
             if not moving:
                 continue

@@ -180,3 +180,18 @@ def test_the_default_type_counts_for_integers(default):
     finally:
         whet.set_default_dtype(whet.float32)
     assert look() == before[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_type_says_numpys_letter_for_its_kind(name):
+    """Libraries ask whether it is in a text of letters, as in `kind in "USV"`. NumPy has no letter
+    for bfloat16, which is a float."""
+    d = getattr(whet, name)
+    assert d.kind == ("f" if name == "bfloat16" else d.np.kind)
+    assert d.kind not in "USV"
+    assert d.kind in ("c" if d.is_complex else "f" if d.is_floating_point else "biu")
+
+
+def test_bytes_that_are_no_numbers_have_a_letter_of_their_own():
+    assert [d.kind for d in (whet.bits8, whet.int4, whet.qint8)] == ["V"] * 3
+    assert whet.float8_e5m2.kind == "f"

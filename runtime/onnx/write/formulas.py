@@ -98,7 +98,7 @@ class FormulaBuilder(GraphBuilder):
 
     def floor_divide(self, x: Value, y: Value) -> Value:
         """x / y, of whole numbers rounded down."""
-        return primitive(self, "floordiv" if SHORT[x.dtype].kind < FLOAT else "div", x, y)
+        return primitive(self, "floordiv" if SHORT[x.dtype].category < FLOAT else "div", x, y)
 
     def reduce(self, operator: str, x: Value, dim: Sequence[int], keepdim: bool = True) -> Value:
         """A reduction."""

@@ -118,7 +118,7 @@ def _decomposed(b: GraphBuilder, op: str, xs: Sequence[Value]) -> Value:
 
 
 def _is_whole(x: Value) -> bool:
-    return SHORT[x.dtype].kind < FLOAT
+    return SHORT[x.dtype].category < FLOAT
 
 
 def _same(operator: str) -> Rule:

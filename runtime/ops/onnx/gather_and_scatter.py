@@ -109,9 +109,9 @@ def _start(reduce, dtype):
     """What a place holds before anything is combined into it."""
     if reduce in ("sum", "mean", "prod"):
         return int(reduce == "prod")
-    if SHORT[dtype].kind == FLOAT:
+    if SHORT[dtype].category == FLOAT:
         return -np.inf if reduce == "amax" else np.inf
-    if SHORT[dtype].kind == BOOL:
+    if SHORT[dtype].category == BOOL:
         return reduce == "amin"
     info = np.iinfo(SHORT[dtype].np)
     return info.min if reduce == "amax" else info.max

@@ -86,7 +86,7 @@ def _is_causal(b, mask, ops):
 
 def product(b, x, y):
     """The op `matmul`."""
-    wide = "i64" if SHORT[x.dtype].kind < FLOAT else x.dtype
+    wide = "i64" if SHORT[x.dtype].category < FLOAT else x.dtype
     return b.cast(b.MatMul(b.cast(x, wide), b.cast(y, wide)), x.dtype)
 
 
@@ -104,7 +104,7 @@ def complex_linear(b, x, w, bias=None):
 
 def linear(b, x, w, bias=None):
     """The op `linear`: `Gemm` of matrices, else `MatMul`."""
-    if x.ndim == 2 and w.ndim == 2 and SHORT[x.dtype].kind == FLOAT:
+    if x.ndim == 2 and w.ndim == 2 and SHORT[x.dtype].category == FLOAT:
         return b.Gemm(x, w, bias, transB=1)
     y = product(b, x, b.Transpose(w, perm=[1, 0]))
     return y if bias is None else b.Add(y, bias)

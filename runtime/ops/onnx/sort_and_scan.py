@@ -47,7 +47,7 @@ def middle(b, x, dim, ignore_nan):
 def running_sum(b, x, *, dim):
     """The op `cumsum`."""
     to = b.result_type(0)
-    wide = b.cast(x, "f32" if SHORT[to].kind == FLOAT and to != "f64" else to)
+    wide = b.cast(x, "f32" if SHORT[to].category == FLOAT and to != "f64" else to)
     return b.cast(b.CumSum(wide, b.number(dim, "i64")), to)
 
 

@@ -125,7 +125,7 @@ def mean(b, x, *, kernel, stride, padding, ceil_mode, count_include_pad, divisor
 
 def _only_real(b, x):
     """Means of whole numbers are what sums of their type leave of them."""
-    if SHORT[x.dtype].kind != FLOAT:
+    if SHORT[x.dtype].category != FLOAT:
         b.refuse("means of whole numbers in windows")
 
 

@@ -16,19 +16,19 @@ from .shapes import END
 def sums_run(b, operator, x):
     """Has an operator that adds a kernel for the type of x? Whole numbers wrap around in their own
     type, and would be rounded in a wider one."""
-    return SHORT[x.dtype].kind == FLOAT and b.runs(operator, x.dtype)
+    return SHORT[x.dtype].category == FLOAT and b.runs(operator, x.dtype)
 
 
 def lowest(dtype):
     """The least number of a type."""
     d = SHORT[dtype]
-    return -np.inf if d.kind == FLOAT else 0 if dtype == "bool" else np.iinfo(d.np).min
+    return -np.inf if d.category == FLOAT else 0 if dtype == "bool" else np.iinfo(d.np).min
 
 
 def greatest(dtype):
     """The greatest number of a type."""
     d = SHORT[dtype]
-    return np.inf if d.kind == FLOAT else 1 if dtype == "bool" else np.iinfo(d.np).max
+    return np.inf if d.category == FLOAT else 1 if dtype == "bool" else np.iinfo(d.np).max
 
 
 def taps(b, x, size, *, kernel, stride, dilation, padding, ends=None, fill=0):
@@ -51,7 +51,7 @@ def taps(b, x, size, *, kernel, stride, dilation, padding, ends=None, fill=0):
 
 def _wide(x):
     """The type that a product is computed in."""
-    return "i64" if SHORT[x.dtype].kind < FLOAT else x.dtype
+    return "i64" if SHORT[x.dtype].category < FLOAT else x.dtype
 
 
 def _columns(b, x, w_shape, size, groups, at):
