@@ -7,8 +7,9 @@ name is not enough.
 METHODS_HIDDEN = frozenset(
     """
     UninitializedTensorMixin.shape
-    Array.T Array.mT Array.size Optimizer.kind hypers numbers states elements start before after counts
-    first_differs scalars prepare shown unpassed keyword_only dims ndims function cls_to_become
+    Array.T Array.mT Array.size Optimizer.kind hypers numbers states elements start before after
+    counts first_differs scalars prepare shown unpassed keyword_only dims ndims function
+    cls_to_become
     call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs
     saved_outputs release save save_inputs save_outputs attrs edges inputs metadata nout op outputs
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
