@@ -8,8 +8,8 @@ code computes the words for each call (`passes/lower_llvm/calls/size_machine.py`
 
 What a dimension is in all calls that came so far is taken for constant; dimensions that were
 always the same are one symbol. A recipe is planned with the sizes of an earlier call, one with many
-sizes in common. It is kept if machine code makes of it the words that the call at hand comes to by
-itself.
+sizes in common, and the others near. It is kept if machine code makes of it the words that the call
+at hand comes to by itself.
 """
 import math
 import re
@@ -32,7 +32,7 @@ SEEN = 6
 KEPT = 24                        # last calls of a kind whose sizes are remembered
 OTHERS = 2                       # of them: those whose sizes one try plans with
 MOST_FAILED = 3                  # tries in vain: each comes after twice as many calls
-MOST_RECIPES = 8                 # of a kind: each is for sizes that go another way
+MOST_RECIPES = 16                # of a kind: each is for sizes that go another way
 MOST_KINDS = 1 << 12
 # of words that a recipe for certain sizes has not, or that are addresses of its own objects
 PRIVATE = {L.R["code"] // 8, L.R["busy"] // 8,
@@ -93,13 +93,14 @@ class Kind:
         self.missed = 0
         sizes = sizes_of(arrays, attrs)
         others = sorted([x for x in reversed(self.seen) if x != sizes],
-                        key=lambda x: -in_common(x, sizes))
+                        key=lambda x: (-in_common(x, sizes), distance(x, sizes)))
         for other in others[:OTHERS]:
             seen = [other, *[x for x in self.seen if x is not other]]
             made = planned(op, attrs, kinds, arrays, forward, seen)
             if made is None:
                 break
             if agrees(*made, arrays, attrs, own.words):
+                self.failed = 0
                 self.recipes.append(made[0])
                 return made[0]
         self.failed += 1
@@ -152,6 +153,11 @@ def sizes_of(arrays: list[Any], attrs: dict[str, Any]) -> Sizes:
 def in_common(a: Sizes, b: Sizes) -> int:
     """How many sizes and strides two calls have in common."""
     return sum([n == m for x, y in zip(a, b) for n, m in zip((*x[0], *x[1]), (*y[0], *y[1]))])
+
+
+def distance(a: Sizes, b: Sizes) -> float:
+    """How far apart the sizes of two calls are: those that are near go the same way more often."""
+    return sum([max(n, m) / max(min(n, m), 1) for x, y in zip(a, b) for n, m in zip(x[0], y[0])])
 
 
 class Divisor:

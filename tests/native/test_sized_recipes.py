@@ -179,6 +179,24 @@ def test_new_sizes_enter_no_python(by_python):
     assert not {*by_python} & {"linear", "mul", "add", "softmax", "layer_norm", "sum"}
 
 
+def test_products_that_go_many_ways_by_their_sizes_enter_no_python(by_python):
+    """A recipe holds for a range of sizes. It is planned with the nearest size that came before, so
+    that it holds for the call that asks, too."""
+    w, rng = whet.randn(128, 64), np.random.default_rng(0)
+
+    def products(n):
+        with whet.no_grad():
+            h = whet.ones(4, n, 128) @ w
+            return h.mT @ h, h @ h.mT, h.reshape(-1, 64).mT @ h.reshape(-1, 64)
+    sizes = rng.permutation(np.arange(5, 305))
+    for n in sizes[:150]:
+        products(int(n))
+    by_python.clear()
+    for n in sizes[150:]:
+        products(int(n))
+    assert len([name for name in by_python if name == "matmul"]) < 30
+
+
 @pytest.mark.parametrize("copied", [
     lambda x: x.transpose(1, 3).contiguous(), lambda x: x[:, :1].expand_as(x).contiguous(),
     lambda x: x.contiguous(memory_format=whet.channels_last), lambda x: x[..., 1:].contiguous(),
