@@ -25,7 +25,7 @@ def is_scripting() -> bool: """False: no code is scripted."""
 def is_tracing() -> bool: ...
 def load(f: str | PathLike[str] | Any, map_location: Any = None, _extra_files: Any = None) -> Any: """The function in an archive that `save` wrote."""
 def optimize_for_inference(mod: F, other_methods: Sequence[str] | None = None) -> F: """The module in eval mode. Traced code is always compiled for the machine that it runs on."""
-def save(m: int, f: str | PathLike[str] | Any, _extra_files: Any = None) -> None: """Write a traced or exported function into an archive: see `saved.py`."""
+def save(m: int, f: str | PathLike[str] | Any, _extra_files: Any = None) -> None: """Write a traced or exported function into an archive: see `save_and_load.py`."""
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F: """`trace` of a function or a module, whose Python need not be TorchScript."""
 def script_if_tracing(fn: F) -> F: """The function itself: a recording follows its loops and branches as it is."""
 @overload
