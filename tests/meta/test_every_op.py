@@ -145,7 +145,8 @@ def test_kinds_that_come_again_are_known(monkeypatch):
     """An op's code runs once for calls that are alike."""
     from whet.meta import results
     found, run = [], results._described_results
-    monkeypatch.setattr(results, "_described_results", lambda *call: found.append(call) or run(*call))
+    monkeypatch.setattr(results, "_described_results",
+                        lambda *call: found.append(call) or run(*call))
     x = whet.empty(17, 19, device="meta")
     for _ in range(3):
         x.var(0)

@@ -69,12 +69,14 @@ def test_nothing_of_a_profiler_stays():
     was = (registry.execute, pointwise_family.inplace_now, native.launch, modes.set_native_flags)
     with profile() as p:
         a.exp()
-    assert (registry.execute, pointwise_family.inplace_now, native.launch, modes.set_native_flags) == was
+    assert was == (registry.execute, pointwise_family.inplace_now, native.launch,
+                   modes.set_native_flags)
     a.exp()
     assert names(p) == ["exp"]
     with pytest.raises(ZeroDivisionError), profile():
         raise ZeroDivisionError
-    assert (registry.execute, pointwise_family.inplace_now, native.launch, modes.set_native_flags) == was
+    assert was == (registry.execute, pointwise_family.inplace_now, native.launch,
+                   modes.set_native_flags)
 
 
 def test_tensors_are_not_kept_alive():
