@@ -14,10 +14,15 @@ UNIT_STEPS = 1 << 16    # multiply-adds that are worth a thread of their own
 COLUMNS = 16            # columns that a thread has at least: a line of the cache
 
 
-def _fits(*arrays):
+def _have_kernel(*arrays):
     """Is there a kernel for these types?"""
     return (not REFERENCE and targets.has_fma() and arrays[0].dtype in ELEMENTS
-            and all(a.dtype == arrays[0].dtype and a.size for a in arrays))
+            and all(a.dtype == arrays[0].dtype for a in arrays))
+
+
+def _fits(*arrays):
+    """Is there a kernel for these arrays?"""
+    return _have_kernel(*arrays) and all(a.size for a in arrays)
 
 
 def check(index, size, name):
@@ -42,15 +47,18 @@ def row_sums(values, to, come, dense, rows, in_order):
     return out.astype(values.dtype)
 
 
-def pointed_sums(values, pointers, come, dense):
-    """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
+def pointed_sums(values, pointers, come, dense, each=None, ones=False):
+    """`row_sums` of entries row by row, of where each row begins among them and the last ends.
+    Rows that have `each` entries begin where they should, so nobody asks whether they do. `ones`
+    says that all values are: kernels multiply by them, exports need not."""
     rows, width, count = pointers.shape[0] - 1, dense.shape[1], values.size
-    if _fits(values, dense) and rows > 0:
+    if _have_kernel(values, dense) and rows > 0 and dense.size:
         come = contiguous(come)
         if indexed.within(come, dense.shape[0]):
             elem, bad = ELEMENTS[values.dtype], np.zeros(1, np.int64)
             out = memory.empty((rows, width), values.dtype)
-            taped_launches.verdict(bad)
+            if each is None:
+                taped_launches.verdict(bad)
             kernel = native.kernel(f"sparse/sums/{elem}/pointers",
                                    partial(kernels.pointed_sums, elem=elem))
             native.launch(kernel, rows, max(1, UNIT_STEPS * rows // (count * width + out.size)),

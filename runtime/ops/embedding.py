@@ -131,8 +131,14 @@ class EqualBags:
     def sum(self, rows):
         return self._apart(rows).sum(1)
 
-    def sum_of(self, table, index):
-        return self.sum(F["index_select"](table, 0, index))
+    def sum_of(self, table, index, weights=None):
+        """The sums of bags of rows of a table, times their weights, one row after the other: none
+        is copied before."""
+        if not self.width:
+            return self.sum(F["index_select"](table, 0, index))
+        pointers = F["arange"](0, self.count * self.width + 1, self.width)
+        return pointed_sums(_or_ones(weights, index, table), pointers, index, table,
+                            self.width, weights is None)
 
     def largest(self, rows):
         return self._apart(rows).amax(1)
@@ -167,9 +173,10 @@ class UnequalBags:
                               device=rows.device).index_add(0, self.owner(), rows)
         return self.sum_of(rows, F["arange"](self.n))
 
-    def sum_of(self, table, index):
-        """The same of rows of a table: a product of a sparse matrix, whose values are ones."""
-        return pointed_sums(F["ones"](self.n, dtype=table.dtype), self.pointers, index, table)
+    def sum_of(self, table, index, weights=None):
+        """The same of rows of a table, times their weights: a product of a sparse matrix, whose
+        values are these, or ones."""
+        return pointed_sums(_or_ones(weights, index, table), self.pointers, index, table)
 
     def largest(self, rows):
         index = self.owner().unsqueeze(1).expand(rows.shape)
@@ -178,6 +185,11 @@ class UnequalBags:
 
     def lengths(self, like):
         return self._lengths.clamp_min(1).to(like.dtype).unsqueeze(1)
+
+
+def _or_ones(weights, index, table):
+    """The weights, or as many ones as there are indices."""
+    return F["ones"](index.shape[0], dtype=table.dtype) if weights is None else weights
 
 
 def _has_kernel(rows):
@@ -230,8 +242,7 @@ def _largest_of_bags(bags, rows, keep):
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
                   padding_idx=None):
-    """The sum, mean or maximum of rows of `weight`, bag by bag. Bags of a matrix of indices are
-    summed as `sum` does it, those of offsets one row after the other.
+    """The sum, mean or maximum of rows of `weight`, bag by bag.
 
     >>> import whet
     >>> import whet.nn.functional as F
@@ -260,10 +271,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
     if mode != "max" and _has_kernel(weight) and not (
-            sparse or scale_grad_by_freq or max_norm is not None or padding_idx is not None
-            or per_sample_weights is not None):
+            sparse or scale_grad_by_freq or max_norm is not None or padding_idx is not None):
         _check_rows("embedding", flat, weight.shape[0])
-        r = bags.sum_of(weight, cast(flat, int64))
+        factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
+        r = bags.sum_of(weight, cast(flat, int64), factors)
         return r / bags.lengths(r) if mode == "mean" else r
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else (flat != padding_idx % weight.shape[0]).unsqueeze(1)

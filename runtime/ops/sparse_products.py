@@ -20,7 +20,7 @@ def _sums_vjp(g, _y, values, to, come, dense, rows, in_order, needs):
         if needs[3] else None]
 
 
-def _pointed_vjp(g, _y, values, pointers, come, dense, needs):
+def _pointed_vjp(g, _y, values, pointers, come, dense, needs, each=None, ones=False):
     to = rows_of(pointers, values.shape[0])
     return [row_dots(to, come, g, dense) if needs[0] else None, None, None,
             row_sums(values, come, to, g, dense.shape[0]) if needs[3] else None]
@@ -47,6 +47,9 @@ def _pointed_samples(make):
     yield Sample(make(5), longs([0, 2, 3, 3, 5]), longs([1, 0, 1, 0, 1]), make(2, 3))
     yield Sample(make(4), longs([0, 4]), longs([0, 3, 1, 1]), make(4, 17))
     yield Sample(make(0), longs([0, 0, 0]), longs([]), make(2, 3))
+    yield Sample(make(4), longs([0, 2, 4]), longs([1, 0, 2, 1]), make(3, 5), each=2)
+    yield Sample(F["ones_like"](make(4, grad=False)), longs([0, 2, 4]), longs([1, 0, 2, 1]),
+                 make(3, 5), each=2, ones=True)
 
 
 def _dots_samples(make):
@@ -102,9 +105,10 @@ rows_of_op = Op("sparse_rows_of", sparse.rows_of, batch=_rows_of_each,
 for _o in (row_sums_op, pointed_sums_op, row_dots_op, rows_of_op):
     _o.launches = _o.any_sizes = True
 rows_of_op.outlined = lambda pointers, count: Outline((count,), np.int64)
-pointed_sums_op.outlined = lambda values, pointers, come, dense: Outline(
+pointed_sums_op.outlined = lambda values, pointers, come, dense, **_: Outline(
     (pointers.shape[0] - 1, *dense.shape[1:]), values.dtype)
 row_sums_op.size_attrs, rows_of_op.size_attrs = frozenset(("rows",)), frozenset(("count",))
+pointed_sums_op.size_attrs = frozenset(("each",))
 
 
 def row_sums(values, to, come, dense, rows, in_order=False):
@@ -113,9 +117,11 @@ def row_sums(values, to, come, dense, rows, in_order=False):
     return apply(row_sums_op, (values, to, come, dense), {"rows": rows, "in_order": in_order})
 
 
-def pointed_sums(values, pointers, come, dense):
-    """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
-    return apply(pointed_sums_op, (values, pointers, come, dense), {})
+def pointed_sums(values, pointers, come, dense, each=None, ones=False):
+    """`row_sums` of entries row by row, of where each row begins among them and the last ends.
+    `each`: how many entries a row has, if all have as many. Nobody asks then whether the pointers
+    are right. `ones`: all values are."""
+    return apply(pointed_sums_op, (values, pointers, come, dense), {"each": each, "ones": ones})
 
 
 def row_dots(of_x, of_y, x, y):

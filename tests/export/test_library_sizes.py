@@ -102,6 +102,21 @@ def test_a_table_is_asked_for_no_rows(tmp_path):
     model.close()
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_bags_of_a_table_are_summed_as_eager_sums_them(mode, tmp_path):
+    bags = nn.EmbeddingBag(20, 6, mode=mode).eval()
+    dims = {0: Dim("batch", max=5), 1: Dim("length", max=4)}
+    exported = whet.export(bags, whet.randint(20, (4, 3)), dynamic={"input": dims})
+    exported.compile(tmp_path / "bags.so", target=["x86-64-v3"])
+    model = CALL.Model(tmp_path / "bags.so")
+    for batch, length in ((0, 2), (1, 1), (4, 3), (5, 4)):
+        x = whet.randint(20, (batch, length))
+        got, = model(x.numpy(), sizes={"batch": batch, "length": length})
+        assert same_arrays([got], exported.run([x.numpy()]))
+        assert got.tobytes() == bags(x).detach().numpy().tobytes()
+    model.close()
+
+
 def test_the_header_says_which_sizes_differ(rows):
     text = rows[0].with_suffix(".h").read_text()
     assert "typedef struct {\n  int64_t batch;\n  int64_t length;\n} rows_sizes;" in text

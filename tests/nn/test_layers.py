@@ -324,12 +324,8 @@ def test_embedding():
           np.stack([N(table)[:3].sum(0), N(table)[4]]))
 
 
-def test_bags_of_one_length_are_summed_as_sums_are():
+def test_bags_are_summed_one_row_after_the_other():
     i, w = whet.randint(50, (6, 40)), whet.randn(50, 9)
-    rows = w[i]
-    for mode in ("sum", "mean"):
-        got = F.embedding_bag(i, w, mode=mode)
-        assert got.numpy().tobytes() == getattr(rows, mode)(1).numpy().tobytes()
     begin = whet.arange(0, 240, 40)
     for mode in ("sum", "mean", "max"):
         whet.testing.assert_close(F.embedding_bag(i.flatten(), w, begin, mode=mode),
@@ -341,12 +337,20 @@ def test_bags_of_one_length_are_summed_as_sums_are():
             rows, sums = w.to(dtype)[i], whet.zeros(6, 9, dtype=dtype)
             for k in range(40):
                 sums = sums + rows[:, k]
-            got = F.embedding_bag(i.flatten(), w.to(dtype), begin, mode="sum")
-            assert got.numpy().tobytes() == sums.numpy().tobytes()
+            for bags in ((i,), (i.flatten(), begin)):
+                for mode, wanted in (("sum", sums), ("mean", sums / 40)):
+                    got = F.embedding_bag(bags[0], w.to(dtype), *bags[1:], mode=mode)
+                    assert got.numpy().tobytes() == wanted.numpy().tobytes()
             ones = whet.ones(240, dtype=dtype)
             got = F.embedding_bag(i.flatten(), w.to(dtype), begin, mode="sum",
                                   per_sample_weights=ones)
             assert got.numpy().tobytes() == sums.numpy().tobytes()
+            factors = whet.rand(6, 40, dtype=dtype)
+            apart = F.embedding_bag(i.flatten(), w.to(dtype), begin, mode="sum",
+                                    per_sample_weights=factors.flatten())
+            got = F.embedding_bag(i, w.to(dtype), mode="sum", per_sample_weights=factors)
+            assert got.numpy().tobytes() == apart.numpy().tobytes()
+            whet.testing.assert_close(got, (rows * factors[..., None]).sum(1))
     nothing = whet.zeros(2, 0, dtype=whet.int64)
     for mode in ("sum", "mean", "max"):
         assert F.embedding_bag(nothing, w, mode=mode).tolist() == [[0.0] * 9] * 2
