@@ -189,6 +189,36 @@ def test_sizes_that_python_was_told_share_a_list(tmp_path):
     assert all(sizes[0] == sizes[1] for sizes in alone) and len(found) < 10
 
 
+class Halved(nn.Module):
+    """Images of any height and width, halved, and put together with what they were."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x):
+        x = self.first(x)
+        y = self.second(nn.functional.max_pool2d(x, 2))
+        return x + nn.functional.interpolate(y, size=x.shape[2:])
+
+
+def test_sizes_that_are_equal_by_chance_share_a_list(tmp_path):
+    """Of the example, a height is halved to the number of channels. A batch of no images asks for
+    none of the rows that it would have."""
+    whet.manual_seed(1)
+    exported = whet.export(Halved().eval(), whet.randn(2, 1, 8, 9), dynamic={
+        "x": {0: Dim("b", max=4), 2: Dim("h", min=4, max=16), 3: Dim("w", min=4, max=16)}})
+    exported.save(tmp_path / "model.whet")
+    (found,) = worker.programs(str(tmp_path / "model.whet"), ["avx2"], 1, str(tmp_path))
+    assert len(found) < 10
+    exported.compile(tmp_path / "halved.so", target=["x86-64-v3"], threads=1)
+    model = CALL.Model(tmp_path / "halved.so")
+    for b, h, w in ((2, 8, 9), (4, 4, 4), (0, 7, 5), (1, 8, 16), (3, 16, 8), (2, 5, 4)):
+        x = np.float32(whet.randn(b, 1, h, w).numpy())
+        assert same_arrays(model(x, sizes={"b": b, "h": h, "w": w}), exported.run([x])), (b, h, w)
+    model.close()
+
+
 def test_what_has_no_bounds_is_refused(folder):
     for dims, said in (({0: "n"}, r"sizes without a largest one \(n\)"),
                        ({0: Dim("n", max=1 << 20)}, "at most 65,536: narrow .*multiple=8")):

@@ -10,6 +10,7 @@ targets.py         the systems and levels of processors that there are
 worker.py          a process of its own for each level, which writes the level's kernels
 level_program.py   in it: the graph's launches as plain data, weights packed already
 sized_level.py     the same for sizes that differ: words are expressions of them
+two_runs.py        the two runs from which these are planned
 programs_within_bounds.py  few such programs, of which each size has one
 data.py            lists, tables, names and messages of all levels as IR text; constants, each once
 model_code.py      the functions of the interface as IR text, with run_code.py, context_code.py,

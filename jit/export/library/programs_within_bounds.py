@@ -2,14 +2,15 @@
 bounds has one.
 
 One that is planned for sizes that are not known serves all that go the same way through the
-planning. Where something goes by how large a size is, or a size is 0 or 1, there is a program for
-that size alone.
+planning. Those of other sizes are planned from the same two runs. Where something goes by how large
+a size is, or a size is 0 or 1, there is a program for that size alone.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,17 @@ from ..dims import Values, sizes_of
 from ..errors import ExportError
 from .level_parts import Case, LevelProgram
 from .level_program import built
-from .sized_level import SizedLevel, owning
+from .sized_level import SizedLevel
+from .two_runs import TwoRuns, owning
 
 MOST_SIZES = 1 << 16  # within the bounds: each is looked at when the library is made
 MOST_ALONE = 512  # that have a program of their own
 MOST_PLANS = 2000  # that are tried
 SECONDS = 3  # sizes that are tried beside the first ones, for the same symbols
 NEAR = 4  # of each size, from which these are chosen
+TRIES = 4  # with the same symbols: passes may go another way by how large sizes are
+LOOKS = 24  # at sizes, for some at which no two of the graph's are equal by chance
+STRIDE = 0.618  # of all sizes, from one look to the next: these spread evenly, in any number
 
 
 def all_sizes(name: str, dims: Any) -> list[Values]:
@@ -59,6 +64,9 @@ class Ways:
         self.alone: dict[Values, str] = {}
         self.plans = 0
         self.known = self.known_sizes()
+        self.kinds = self.kinds_of_sizes()
+        self.runs: list[TwoRuns] = []
+        self.tried = Counter[tuple[tuple[int, ...], Values]]()
         self.constants: dict[bytes, bytes] = {}  # each once
         sized = exported.sized
         self.largest = [d.max for d in self.dims.dims]
@@ -93,9 +101,24 @@ class Ways:
     def known_sizes(self) -> set[int]:
         """The sizes of values that are the same for all calls."""
         first, *_, last = [v for v in self.left if min(v) >= LEAST] or list(self.left)
-        shapes = [[t.shape for t in self.exported.graph_at(v).types.values()]
-                  for v in (first, last)]
-        return {a for x, y in zip(*shapes) for a, b in zip(x, y) if a == b}
+        return {a for a, b in zip(self.sizes_at(first), self.sizes_at(last)) if a == b}
+
+    def sizes_at(self, values: Values) -> list[int]:
+        """The sizes of all values of the graph."""
+        return [n for t in self.exported.graph_at(values).types.values() for n in t.shape]
+
+    def kinds_of_sizes(self) -> list[int]:
+        """For each of these sizes the number of its kind. Two that are equal for several calls are
+        of one kind."""
+        left = [v for v in self.left if min(v) >= LEAST] or list(self.left)
+        some = [left[int(k * STRIDE * len(left)) % len(left)] for k in range(NEAR)]
+        numbers: dict[tuple[int, ...], int] = {}
+        return [numbers.setdefault(x, len(numbers)) for x in zip(*map(self.sizes_at, some))]
+
+    def equal_by_chance(self, values: Values) -> int:
+        """How many kinds of sizes of the graph are equal to others for such a call."""
+        sizes = dict(zip(self.kinds, self.sizes_at(values), strict=True))
+        return len(sizes) - len(set(sizes.values()))
 
     def coincidences(self, values: Values) -> int:
         """How many sizes happen to be equal to others: of such a call it cannot be seen what goes
@@ -105,44 +128,93 @@ class Ways:
     # ---- one program -----------------------------------------------------------------------------
     def planned(self, values: Values) -> LevelProgram | None:
         """The program for all sizes that go the same way as these, or None."""
-        why = "sizes of 0 and 1 are constants"
-        for second, symbols in self.seconds(values):
-            if self.plans >= MOST_PLANS:
-                why = "there are too many plans"
-                break
-            self.plans += 1
-            try:
-                graphs = [owning(self.exported.graph_at(v)) for v in (values, second)]
-                level = SizedLevel(
-                    graphs, self.exported.constants, (values, second), symbols, self.largest,
-                    self.stated)
-                served = [v for v in self.left
-                          if self.alike(v, values, symbols) and level.serves(v)]
-                if values in served:
-                    made = level.level(served)
-                    for v in served:
-                        del self.left[v]
+        self.alone[values] = "sizes of 0 and 1 are constants"
+        for i, runs in enumerate(self.runs):
+            if self.alike(values, runs):
+                made = self.tried_plan(values, self.runs.__getitem__, i)
+                if made is not None:
                     return made
-                why = "it is no plan for the sizes that it is of"
-            except Unsized as e:
-                why = str(e)
-            except Exception as e:  # code that was not written with symbolic sizes in mind
-                why = f"planning raises {e!r}"
-        self.alone[values] = why
+        for symbols, times in self.kinds_of_calls(values):
+            first = values if times else self.told_apart(values, symbols)
+            for second in self.beside(first, symbols):
+                if self.plans >= MOST_PLANS:
+                    self.alone[values] = "there are too many plans"
+                    return None
+                made = self.tried_plan(values, self.ran, first, second, symbols)
+                if made is not None:
+                    return made
         return None
 
-    def seconds(self, values: Values) -> Iterator[tuple[Values, list[int]]]:
-        """Other sizes to plan with, and which of them are symbols: all that may be, or where these
-        happen to be equal to sizes of something else, some of them."""
+    def tried_plan(
+        self, values: Values, runs: Callable[..., TwoRuns], *args: Any
+    ) -> LevelProgram | None:
+        """The program that the two runs `runs(*args)` give for all sizes that go the same way as
+        these, or None."""
+        self.plans += 1
+        try:
+            found = runs(*args)
+            level = SizedLevel(found, values, self.largest)
+            served = [v for v in self.left if self.alike(v, found) and level.serves(v)
+                      and (level.has_inputs or self.may_run(v))]
+            if values in served:
+                made = level.level(served)
+                self.alone.pop(values, None)
+                for v in served:
+                    del self.left[v]
+                return made
+            self.alone[values] = "it is no plan for the sizes that it is of"
+        except Unsized as e:
+            self.alone[values] = str(e)
+        except Exception as e:  # code that was not written with symbolic sizes in mind
+            self.alone[values] = f"planning raises {e!r}"
+        return None
+
+    def may_run(self, values: Values) -> bool:
+        """Does a call of inputs without elements raise nothing?"""
+        inputs = [x.value for x in self.exported.graph.inputs if x.place != "constant"]
+        types = self.exported.graph_at(values).types
+        try:
+            self.exported.run([np.zeros(types[v].shape, types[v].dtype) for v in inputs])
+        except Exception:  # an op may raise anything: these sizes are looked at by themselves
+            return False
+        return True
+
+    def ran(self, first: Values, second: Values, symbols: Sequence[int]) -> TwoRuns:
+        """The programs of the graph at two sizes."""
+        graphs = [owning(self.exported.graph_at(v)) for v in (first, second)]
+        made = TwoRuns(graphs, self.exported.constants, (first, second), symbols, self.stated)
+        self.runs.append(made)
+        return made
+
+    def kinds_of_calls(self, values: Values) -> Iterator[tuple[tuple[int, ...], int]]:
+        """Which sizes may be symbols: all that are large enough, or some of them; and how often
+        they were tried with the same others."""
         dims = self.dims.dims
         free = [k for k, n in enumerate(values) if n >= LEAST and dims[k].max > LEAST]
-        seen = {values}
         for count in range(len(free), 0, -1):
             for symbols in itertools.combinations(free, count):
-                for second in self.beside(values, symbols):
-                    if second not in seen:
-                        seen.add(second)
-                        yield second, list(symbols)
+                others = tuple(-1 if k in symbols else n for k, n in enumerate(values))
+                times = self.tried[symbols, others]
+                if times < TRIES:
+                    self.tried[symbols, others] += 1
+                    yield symbols, times
+
+    def told_apart(self, values: Values, symbols: Sequence[int]) -> Values:
+        """Sizes that differ from these in the symbols alone, at which the fewest of the graph's
+        sizes are equal by chance: what passes find there holds for more."""
+        dims = self.dims.dims
+        choices = [[n for n in sizes_of(dims[k]) if n >= LEAST] if k in symbols else [m]
+                   for k, m in enumerate(values)]
+        found = list(itertools.product(*choices))
+        looks = [found[int(k * STRIDE * len(found)) % len(found)] for k in range(1, LOOKS)]
+        best, fewest = values, self.equal_by_chance(values)
+        for v in looks:
+            if not fewest:
+                break
+            count = self.equal_by_chance(v)
+            if count < fewest:
+                best, fewest = v, count
+        return best
 
     def beside(self, values: Values, symbols: Sequence[int]) -> list[Values]:
         """Sizes near these that tell all symbols apart, those with the fewest coincidences
@@ -163,9 +235,9 @@ class Ways:
         return sorted(found, key=distance)[:SECONDS]
 
     @staticmethod
-    def alike(v: Values, values: Values, symbols: list[int]) -> bool:
-        """Are sizes such that a plan could be theirs?"""
-        return all(n >= LEAST if k in symbols else n == values[k] for k, n in enumerate(v))
+    def alike(v: Values, runs: TwoRuns) -> bool:
+        """Are sizes such that a plan from two runs could be theirs?"""
+        return runs.are_for(v) and all(v[k] >= LEAST for k in runs.symbols)
 
     def by_itself(self, values: Values) -> LevelProgram:
         """The program for these sizes alone."""

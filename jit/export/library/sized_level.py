@@ -15,25 +15,14 @@ from typing import Any
 
 import numpy as np
 from whet.cpu import native
-from whet.ir.graph import Graph, OpNode, Ref
 from whet.ir.memory_spans import address
-from whet.ir.op import find_op
 from whet.ir.outline import Numeral, Series, Table
 from whet.ir.symbolic_size import Size, SymbolicReal, SymbolicSize, Unsized, text
-from whet.ir.values import Type
-from whet.layouts import contiguous_format
 from whet.passes.lower_llvm.calls import launch_list as L
 
-from ...program import builder
-from ...program.launch_entries import Argument, Check, Fixed, InArena, Moving, Number
-from ...program.numbers_from_sizes import NumbersOfNode, Stated
+from ...program.launch_entries import Check, Fixed, InArena, Moving, Number
 from ...program.size_dependent_arrays import Address
-from ...program.size_expressions import SizeExpressions, Sizes
 from ...program.sized_lists import Done
-from ...program.sized_places import SizedSteady
-from ...program.sized_program import SizedProgram
-from ..layouts import layouts
-from ..sized_graph import AnyExpression, Path
 from .level_parts import (
     Base,
     Case,
@@ -48,63 +37,23 @@ from .level_parts import (
     Stop,
     words_of,
 )
-from .level_program import AtOnce, Writer
+from .level_program import Writer
+from .two_runs import TwoRuns
 
 CALL = re.compile(r"f\d+\(")  # a function of Python's in an expression
 SCANNED = 4096  # words: no larger array is a table of kernels
 FORMS = "float32", "float64", "int64"  # how a number of sizes may lie in a word
 
 
-def owning(g: Graph) -> Graph:
-    """The graph with results that have memory of their own and lie row by row."""
-    copy: Any = find_op("clone_format")
-    nodes, types, results = list(g.nodes), dict(g.types), []
-    roots, seen = g.roots(), {x.value for x in g.inputs}
-    for v, name in g.results:
-        t = types[v]
-        if v in seen or roots[v] != v or not t.contiguous:
-            new = max(types) + 1
-            attrs = {"memory_format": contiguous_format}
-            nodes.append(OpNode(copy, (Ref(v),), attrs, [new], ""))
-            types[new] = Type(t.dtype, t.shape)
-            v = new
-        seen.add(v)
-        results.append((v, name))
-    return Graph(nodes, types, g.inputs, results, g.name)
-
-
 class SizedLevel:
-    """The plan for sizes like `sizes[0]`, of which those in `dims` are symbols; `graphs` are those
-    at these sizes and at `sizes[1]`. `largest`: the largest sizes. `stated`: node's first result ->
-    where it has numbers that are expressions of all sizes. Raises Unsized."""
+    """The plan for sizes like these, made from two runs. `largest`: the largest sizes. Raises
+    Unsized."""
 
-    def __init__(self, graphs: Sequence[Graph], constants: Mapping[str, Any],
-                 sizes: Sequence[Sequence[int]], dims: Sequence[int], largest: Sequence[int],
-                 stated: Mapping[int, Mapping[Path, AnyExpression]]) -> None:
-        g, self.sizes, self.largest = graphs[0], list(sizes[0]), largest
-        own = {x.value: constants[x.name] for x in g.inputs if x.place == "constant"}
-        self.inputs = [x.value for x in g.inputs if x.place != "constant"]
-        self.results = [v for v, _ in g.results]
-        self.values = {v: t._array for v, t in own.items()}
-        programs: list[Any] = []
-        for g in graphs:
-            outside, like = [*self.inputs, *own], programs[-1] if programs else None
-            programs.append(builder.build(
-                g.nodes, layouts(g), outside, self.results,
-                builder.Options(steady=own, like=like)))
-        first, other = programs
-        if other.plan is not first.plan:
-            raise Unsized("passes go another way")
-        symbols = Sizes(*[[n for v in self.inputs for n in p.arrays[v].shape]
-                          for p in (first, other)])
-        pairs = {(sizes[0][k], sizes[1][k]): k for k in dims}
-        if set(pairs) != set(symbols.pairs):
-            raise Unsized("sizes are not told apart")
-        self.symbols = [pairs[p] for p in symbols.pairs]
-        follows = {o: {path: self.stated(e) for path, e in at.items()} for o, at in stated.items()}
-        expressions = SizeExpressions(symbols, [a for a, _ in symbols.pairs])
-        expressions.facts.is_for_library = True
-        self.program = Planned(first, other, expressions, own, follows)
+    def __init__(self, runs: TwoRuns, values: Sequence[int], largest: Sequence[int]) -> None:
+        self.sizes, self.largest, self.symbols = list(values), largest, runs.symbols
+        self.inputs, self.results, self.values = runs.inputs, runs.results, runs.values
+        self.has_inputs = runs.has_inputs(values)
+        self.program = runs.planned(values)
         self.facts = self.program.facts
         if any(type(s) is Done and not self.is_empty(s.node) for s in self.program.steps):
             raise Unsized("Python does a part of it")
@@ -115,19 +64,11 @@ class SizedLevel:
         self.arena = self.facts.function([self.program.list.arena])
 
     def is_empty(self, node: Any) -> bool:
-        """Does a node only make what has no elements at any sizes?"""
-        sizes = [self.program.arrays[o].size for o in node.outs]
-        return node.op is not None and not node.op.may_fail and sizes == [0] * len(sizes)
-
-    def stated(self, e: AnyExpression) -> Stated:
-        """A number of the graph, as a function of the symbols."""
-
-        def number(symbols: Sequence[Any]) -> Any:
-            values: list[Any] = list(self.sizes)
-            for k, symbol in zip(self.symbols, symbols, strict=True):
-                values[k] = symbol
-            return e.at(values)
-        return number
+        """Does a node only make what has no elements at any sizes? Where no input has elements,
+        one that may fail does so in all calls or in none: `may_run` is asked of such sizes."""
+        if node.op is None or any(self.program.arrays[o].size for o in node.outs):
+            return False
+        return not node.op.may_fail or not self.has_inputs
 
     def serves(self, values: Sequence[int]) -> bool:
         """Are these sizes among those that it is for?"""
@@ -216,32 +157,6 @@ class SizedLevel:
             return self.writer.more_constants(self.arrays(values)[which])
 
         return word
-
-
-class Planned(SizedProgram):
-    """A program whose weights are put into their order at once."""
-
-    def __init__(self, first: Any, other: Any, sizes: SizeExpressions, own: Any,
-                 follows: Mapping[int, NumbersOfNode]) -> None:
-        self.arrays_of = {v: t._array for v, t in own.items()}
-        super().__init__(first, other, sizes, own, follows)
-        self.finish()
-
-    def kept(self, steady: Mapping[int, Any]) -> Any:
-        return KeptWeights(steady, self)
-
-
-class KeptWeights(AtOnce, SizedSteady):
-    """What is kept of weights."""
-
-    def __init__(self, steady: Mapping[int, Any], program: Planned) -> None:
-        super().__init__(steady, set(), (), program.roots, program.arrays)
-        self.values, self.moving = program.arrays_of, program.roots.moving
-
-    def now(self, a: Argument, pieces: dict[int, np.ndarray]) -> int:
-        if type(a) is Number and type(a.word) is not int:
-            raise Unsized("the order of weights goes by sizes")
-        return super().now(a, pieces)
 
 
 # ---- from entries to plain data ------------------------------------------------------------------
