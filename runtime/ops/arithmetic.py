@@ -337,8 +337,11 @@ def round(input, *, decimals=0):
     """
     if type(decimals) is not int:
         decimals = as_int(decimals, "round", "decimals")
-    if decimals == 0 or input.dtype.category < FLOAT:
+    if decimals == 0:
         return apply(p.round_op, (input,), NO_ATTRS)
+    if input.dtype.category < FLOAT:
+        raise NotImplementedError(f"\"round\" to decimals not implemented for "
+                                  f"'{input.dtype.letter}'")
     scale = 10.0 ** abs(decimals)
     if decimals > 0:
         return apply(p.round_op, (input * scale,), NO_ATTRS) / scale

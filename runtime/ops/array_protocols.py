@@ -146,6 +146,14 @@ class _NotTaken(TypeError):
     """An op does not take an argument of NumPy's function."""
 
 
+def _refuse(**arguments):
+    """Leave the call to NumPy's own function where it was given one of these, which the op does
+    not take."""
+    for name, x in arguments.items():
+        if x is not None and x is not False and x is not np._NoValue:
+            raise _NotTaken(f"this function of whet tensors does not support the argument {name!r}")
+
+
 _NO = np._NoValue
 _OPERANDS = {"", "min", "max", "indices"}       # those of an adapter's arguments that are arrays
 
@@ -168,7 +176,7 @@ def _call(ours, names):
                 raise _NotTaken(f"numpy.{ours} on whet tensors does not support the argument {k!r}")
             arguments[known[k]] = v
         if len(args) > len(pairs):
-            raise TypeError(
+            raise _NotTaken(
                 f"numpy.{ours} on whet tensors takes at most {len(pairs)} positional arguments")
         arguments = {
             k: (_operand if k in _OPERANDS else _ours)(v) for k, v in arguments.items()
@@ -189,6 +197,7 @@ def _reduction(name, extra=""):
 
 def _extremum(name):
     def adapter(a, axis=None, out=None, keepdims=False, **kwargs):
+        _refuse(**kwargs)
         axis = tuple(range(a.ndim)) if axis is None else axis
         return _deliver(
             FUNCTIONS[name](a, axis, bool(keepdims) if keepdims is not np._NoValue else False), out)
@@ -196,6 +205,7 @@ def _extremum(name):
 
 
 def _prod(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
+    _refuse(**kwargs)
     d = dtypes.as_dtype(dtype)
     keep = False if keepdims is np._NoValue else bool(keepdims)
     if axis is None:
@@ -207,6 +217,7 @@ def _spread(name):
 
     def adapter(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None,
                 **kwargs):
+        _refuse(**kwargs)
         keep = False if keepdims is np._NoValue else bool(keepdims)
         c = ddof if correction in (None, np._NoValue) else correction
         return _deliver(
@@ -246,8 +257,7 @@ def _where(condition, x=None, y=None):
 
 def _take(a, indices, axis=None, out=None, mode="raise"):
     a, i = _operand(a), FUNCTIONS["as_tensor"](_operand(indices))
-    if mode != "raise":
-        raise TypeError("numpy.take on whet tensors supports mode='raise' only")
+    _refuse(mode=mode != "raise")
     if axis is None:
         return _deliver(FUNCTIONS["take"](a, i), out)
     d = axis % a.ndim
@@ -307,8 +317,14 @@ def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
 
 
 def _stacking(name):
-    return lambda arrays, **kwargs: FUNCTIONS[name](_tensors(*arrays), **({
-        "dim": kwargs["axis"]} if "axis" in kwargs else {}))
+    def adapter(tup, **kwargs):
+        _refuse(**kwargs)
+        return FUNCTIONS[name](_tensors(*tup))
+    return adapter
+
+
+def _of_each(name):
+    return lambda *arrays: FUNCTIONS[name](*_tensors(*arrays))
 
 
 def _stack(arrays, axis=0, out=None, *, dtype=None, casting=None):
@@ -354,6 +370,37 @@ def _tensordot(a, b, axes=2):
     return FUNCTIONS["tensordot"](*_of_one_type(a, b), axes)
 
 
+def _round(a, decimals=0, out=None):
+    _refuse(integers=decimals and a.dtype.category < dtypes.FLOAT)
+    return _deliver(FUNCTIONS["round"](a, decimals=decimals), out)
+
+
+def _vdot(a, b):
+    return FUNCTIONS["vdot"](*[x.reshape(-1) for x in _of_one_type(a, b)])
+
+
+def _meshgrid(*xi, indexing="xy", sparse=False, copy=True):
+    _refuse(sparse=sparse)
+    return FUNCTIONS["meshgrid"](*_of_one_type(*xi), indexing=indexing)
+
+
+def _unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
+            equal_nan=True, sorted=True):
+    _refuse(return_index=return_index)
+    return FUNCTIONS["unique"](ar, True, return_inverse, return_counts, axis)
+
+
+def _median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    _refuse(axis=isinstance(axis, tuple), integers=a.dtype.category < dtypes.FLOAT)
+    keep = keepdims is not np._NoValue and bool(keepdims)
+    return _deliver(FUNCTIONS["quantile"](a, 0.5, axis, keep), out)
+
+
+def _array_equal(a1, a2, equal_nan=False):
+    _refuse(equal_nan=equal_nan)
+    return FUNCTIONS["equal"](*_tensors(a1, a2))
+
+
 _FUNCTIONS = {
     "sum": _reduction("sum", "dtype"),
     "mean": _reduction("mean", "dtype"),
@@ -390,9 +437,9 @@ _FUNCTIONS = {
     "fliplr": _call("fliplr", "m="), "flipud": _call("flipud", "m="),
     "roll": _call("roll", "a= shift=shifts axis=dims"), "rot90": _call("rot90", "m= k axes=dims"),
     "tile": _call("tile", "A= reps=dims"), "repeat": _repeat,
-    "atleast_1d": _call("atleast_1d", "a="),
-    "atleast_2d": _call("atleast_2d", "a="),
-    "atleast_3d": _call("atleast_3d", "a="),
+    "atleast_1d": _of_each("atleast_1d"),
+    "atleast_2d": _of_each("atleast_2d"),
+    "atleast_3d": _of_each("atleast_3d"),
     "tril": _call("tril", "m= k=diagonal"),
     "triu": _call("triu", "m= k=diagonal"),
     "diag": _call("diag", "v= k=diagonal"),
@@ -409,14 +456,14 @@ _FUNCTIONS = {
     "searchsorted": lambda a, v, side="left", sorter=None: FUNCTIONS["searchsorted"]
     (_operand(a), _operand(v), side=side, sorter=sorter),
     "clip": _call("clamp", "a= a_min=min a_max=max min max"),
-    "round": _call("round", "a= decimals"),
-    "around": _call("round", "a= decimals"),
+    "round": _round,
+    "around": _round,
     "real": _call("real", "val="),
     "imag": _call("imag", "val="),
     "angle": _call("angle", "z="),
     "nan_to_num": _call("nan_to_num", "x= nan posinf neginf"),
     "isclose": _close("isclose"), "allclose": _close("allclose"),
-    "array_equal": lambda a1, a2, equal_nan=False: FUNCTIONS["equal"](*_tensors(a1, a2)),
+    "array_equal": _array_equal,
     "zeros_like": _like("zeros_like"),
     "ones_like": _like("ones_like"),
     "empty_like": _like("empty_like"),
@@ -426,17 +473,14 @@ _FUNCTIONS = {
     "ndim": lambda a: a.ndim,
     "size": lambda a, axis=None: a.numel() if axis is None else a.shape[axis],
     "dot": _dot, "inner": _two("inner"), "outer": _two("outer"), "kron": _two("kron"),
-    "vdot": _two("vdot"), "einsum": _einsum, "tensordot": _tensordot,
-    "meshgrid": lambda *xi, indexing="xy", sparse=False,
-    copy=True: FUNCTIONS["meshgrid"](*_of_one_type(*xi), indexing=indexing), "bincount": lambda x,
+    "vdot": _vdot, "einsum": _einsum, "tensordot": _tensordot,
+    "meshgrid": _meshgrid, "bincount": lambda x,
     weights=None, minlength=0: FUNCTIONS["bincount"](_operand(x), _operand(weights), minlength),
-    "unique": lambda ar, return_index=False, return_inverse=False, return_counts=False, axis=None,
-    **kw: FUNCTIONS["unique"](
-        ar, True, return_inverse, return_counts, axis),
+    "unique": _unique,
     "isin": lambda element, test_elements, assume_unique=False, invert=False,
     **kw: FUNCTIONS["isin"](
         _operand(element), _operand(test_elements), invert=invert),
-    "median": lambda a, axis=None, **kw: FUNCTIONS["quantile"](a, 0.5, axis),
+    "median": _median,
     "result_type": lambda *xs: np.result_type(
         *[x._array.dtype if is_tensor(x) else x for x in xs]),
 }

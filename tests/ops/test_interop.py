@@ -178,6 +178,33 @@ def test_arguments_that_no_op_takes_are_for_numpy():
         np.trace(whet.tensor(A, requires_grad=True), dtype=np.float32)
 
 
+INTEGERS = np.array([[15, 26, 7], [38, 2, 15]])
+WITH_NAN = np.where(A > 1, np.nan, A)
+
+
+@pytest.mark.parametrize("f, a", [
+    (lambda x: np.max(x, initial=9.0), A), (lambda x: np.min(x, 0, where=x > 1, initial=9.0), A),
+    (lambda x: np.prod(x, initial=2.0), A), (lambda x: np.std(x, where=x > 1), A),
+    (lambda x: np.trace(x, 1), A), (lambda x: np.median(x, axis=(0, 1), keepdims=True), A),
+    (lambda x: np.median(x, axis=1, keepdims=True), A), (lambda x: np.median(x), INTEGERS),
+    (lambda x: np.unique(x, return_index=True)[1], INTEGERS),
+    (lambda x: np.round(x, -1), INTEGERS), (lambda x: np.take(x, [10, -7], mode="wrap"), INTEGERS),
+    (lambda x: np.meshgrid(x[0], x[1], sparse=True)[1], A),
+    (lambda x: np.array_equal(x, x, equal_nan=True), WITH_NAN),
+    (lambda x: np.vstack([x, x], dtype=np.float32), A), (lambda x: np.vdot(x, x), A),
+    (lambda x: np.atleast_2d(x, x[0])[1], A)])
+def test_no_argument_of_numpys_functions_is_left_unread(f, a):
+    made, want = np.asarray(f(whet.tensor(a))), np.asarray(f(a))
+    assert made.dtype == want.dtype
+    np.testing.assert_allclose(made, want, rtol=1e-12)
+
+
+def test_integers_are_not_rounded_to_decimals():
+    with pytest.raises(NotImplementedError, match="'Long'"):
+        whet.tensor(INTEGERS).round(decimals=-1)
+    assert whet.tensor(INTEGERS).round().tolist() == INTEGERS.tolist()
+
+
 def test_functions_that_write_write_to_the_tensor():
     x = whet.zeros(3, 3)
     np.fill_diagonal(x, 2)
