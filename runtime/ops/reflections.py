@@ -40,7 +40,8 @@ def householder_product(A, tau):
     for i in range(k - 1, -1, -1):
         v = vectors[..., i:i + 1]
         q = q - tau[..., i, None, None] * (v @ (v.mH @ q))
-    return q
+    # without reflections: memory and a history of its own, whose gradients are zeros
+    return q if k else q - vectors @ tau[..., None]
 
 
 def geqrf(input):

@@ -363,3 +363,13 @@ def test_kinds_of_arguments_that_factorisations_refuse():
         whet.linalg.qr(whet.eye(2), mode=None)
     solved = whet.linalg.lstsq(whet.eye(2), whet.ones(2, 1), driver="GELSD").solution
     np.testing.assert_allclose(solved.numpy(), np.ones((2, 1)), rtol=1e-6)
+
+
+def test_a_product_of_no_reflections_has_gradients_and_memory_of_its_own():
+    a = whet.full((2, 3, 3), float("nan"), requires_grad=True)
+    tau = whet.ones(2, 0, requires_grad=True)
+    q = whet.linalg.householder_product(a, tau)
+    q.sum().backward()
+    assert not a.grad.any() and tau.grad.shape == (2, 0)
+    q.detach()[0, 0, 1] = 5.0
+    assert q[1].tolist() == whet.eye(3).tolist()
