@@ -38,7 +38,7 @@ def row_major(a: DeviceArray) -> DeviceArray:
 
 def floats(a: DeviceArray) -> DeviceArray:
     """The elements as a row-major array, in a type that has kernels."""
-    if a.dtype.category == "c" or FROM_NUMPY[a.dtype].category != FLOAT:
+    if a.dtype.kind == "c" or FROM_NUMPY[a.dtype].category != FLOAT:
         raise NoForm(f"windows of {a.dtype.name}")
     return row_major(a)
 
