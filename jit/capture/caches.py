@@ -5,7 +5,8 @@ still there. What was found is compared as anything else that a run can read, so
 run looks at what caches hold.
 
 A cache keeps what it is given for good. So the recording ends before a call that fills one, and
-what that call reads is plain again.
+what that call reads is plain. Its callers hold numbers that vary nevertheless, so that they find
+stand-ins again when it is over.
 """
 from __future__ import annotations
 
@@ -121,10 +122,13 @@ class Cache(StandIn):
         function, outward = held_by(self)
         args, kwargs = tuple([_key(x) for x in args]), {k: _key(x) for k, x in kwargs.items()}
         if not finds(function, args, kwargs):
-            outward.keep(function)
+            out = outward.fill(function, args, kwargs)
         elif outward.live():
-            return found(outward, function, args, kwargs)
-        return function(*args, **kwargs)
+            out = found(outward, function, args, kwargs)
+        else:
+            out = function(*args, **kwargs)
+        # Whoever compares it with what lies in Python's state finds the stand-in there.
+        return outward.stand_ins.get(id(out), out) if callable(out) else out
 
     def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:
         return self if owner is None else functools.partial(self, owner)

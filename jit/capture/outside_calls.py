@@ -16,6 +16,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -91,8 +92,8 @@ class Outward:
         # met: what could have a stand-in, and has none
         self.streams, self.met = (sys.stdout, sys.stderr), world.met
         rec.outward = self
-        # puts plain numbers in the places of Python's state; nothing when the run is over
-        self.make_plain: Callable[[], None] = _nothing
+        # a context in which Python's state has no stand-ins; none when the run is over, nor inside
+        self.plainly: Callable[[], AbstractContextManager[None]] | None = None
 
     def stand_in(self, x: Any) -> Any:
         """The stand-in that a run finds in place of an object."""
@@ -365,18 +366,24 @@ class Outward:
         return any(root(x) == root(rec.value(t))
                    for n in rec.nodes[after:] for x in n.written())
 
-    def keep(self, function: Any) -> None:
-        """Called when a cache is about to keep a function's result: from now on nothing that the
-        function reads may be a stand-in."""
-        make_plain, self.make_plain = self.make_plain, _nothing
-        if make_plain is not _nothing:
-            self.rec.passing = True
-            self.rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
-            make_plain()
+    def fill(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call a function whose cache keeps the result: nothing that it reads may be a stand-in.
+        Afterwards those for calls are in their places again, as what called this function has
+        Numbers still."""
+        plainly, self.plainly = self.plainly, None
+        if plainly is None:
+            return function(*args, **kwargs)
+        self.rec.passing = True
+        self.rec.refuse(Caches(f"it fills the cache of {function.__qualname__}"))
+        try:
+            with plainly():
+                return function(*args, **kwargs)
+        finally:
+            self.plainly = plainly if self.rec.outward is self else None
 
     def take_back(self) -> None:
         """Put the real objects wherever the run left stand-ins."""
-        self.rec.outward, self.make_plain = None, _nothing
+        self.rec.outward, self.plainly = None, None
         self.left += [(weakref.ref(x), object.__getattribute__(x, "_real"))
                       for x in self.stand_ins.values() if isinstance(x, StandIn)]
         self.stand_ins.clear()

@@ -33,14 +33,14 @@ def replace_stand_ins(x: Any, seen: dict[int, tuple[Any, Any]] | None = None) ->
         for i, y in enumerate(x):
             if type(y) in HOLDS:
                 x[i] = replace_stand_ins(y, seen)
-    elif isinstance(x, dict):
+    elif issubclass(t, dict):
         for k, y in zip(elements(x), values(x)):
             if type(y) in HOLDS:
                 kind_of(x).__setitem__(x, k, replace_stand_ins(y, seen))
     elif t is tuple and any(type(y) in HOLDS for y in x):
         parts = [replace_stand_ins(y, seen) for y in x]
         made = tuple(parts) if any(map(operator.is_not, parts, x)) else None
-    elif isinstance(x, tuple | frozenset | slice):
+    elif issubclass(t, (tuple, frozenset, slice)):
         made = _anew(x, lambda y: replace_stand_ins(y, seen))
     seen[id(x)] = x, x if made is None else made
     return seen[id(x)][1]

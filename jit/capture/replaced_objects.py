@@ -58,7 +58,14 @@ def stands(x: Any) -> bool:
     if t is types.FunctionType:
         return (x in MODULE or x is logging.getLogger or x in MAKERS
                 or path_of(x) is not None)
-    return _is_outward(t) or x.__class__ is not t and isinstance(x, OUTWARD)
+    return _is_outward(t) or _tells_its_class(t) and (
+        x.__class__ is not t and isinstance(x, OUTWARD))
+
+
+@functools.lru_cache(1024)
+def _tells_its_class(t: type) -> bool:
+    """May objects of a type be asked for their class? Some notice whatever they are asked for."""
+    return t.__getattribute__ is object.__getattribute__
 
 
 @functools.lru_cache(1024)

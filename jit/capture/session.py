@@ -251,7 +251,8 @@ class Session:
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
-        self.outward.make_plain = self.make_plain
+        self.outward.plainly = functools.partial(
+            self.swapped.plainly, self.whole, self.stand_ins.tuples)
         rec.run_memory.released = ReleasedGradients(
             run.tensors, run.grads, self.holders, rec.reachable.remove)
 
@@ -342,11 +343,6 @@ class Session:
     def replace_stand_ins(self) -> None:
         """Put plain numbers wherever the run left Numbers in Python's state."""
         self.swapped.replace_stand_ins(self.whole, self.stand_ins.tuples)
-
-    def make_plain(self) -> None:
-        """Remove all stand-ins from Python's state while the run goes on."""
-        self.swapped.leave()
-        self.replace_stand_ins()
 
     def take_back(self) -> None:
         """Put the real objects wherever else the run left stand-ins. Most stand-ins are gone once

@@ -164,7 +164,7 @@ class Learned:
         if self.numbers_are_known or (optim := sys.modules.get("whet.optim")) is None:
             return
         for x in world.seen.values():
-            if isinstance(x, optim.Optimizer):
+            if issubclass(type(x), optim.Optimizer):
                 self.loose |= {(id(group), name) for group in x.param_groups
                                for name in x.scheduled if varies(group.get(name))}
         self.loose -= self.fixed
@@ -231,7 +231,7 @@ def _may_be_set_first(change: Change) -> bool:
 
 
 def _may_be_exchanged(before: Any, now: Any) -> bool:
-    if varies(now) or is_strided(now) or isinstance(now, np.ndarray) or is_number(now):
+    if varies(now) or is_strided(now) or issubclass(type(now), np.ndarray) or is_number(now):
         # Sums begin as 0, or as None.
         return type(before) is type(now) or before is None or varies(before)
     return type(before) is type(now) and holds_slots(before) and holds_slots(now) \

@@ -109,7 +109,7 @@ class Results:
             n = self.rec.value(tensor_behind(x))
             self.numbers.append(n)
             return Number(n)
-        if (t is Array or isinstance(x, np.ndarray | np.floating) and
+        if (t is Array or issubclass(t, (np.ndarray, np.floating)) and
             (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around)):
             return self.array(x)
         if t in GROWING.values():            # the list that it stands for
@@ -125,9 +125,10 @@ class Results:
     def constant(self, x: Any) -> Recipe | None:
         """The recipe of an object that is the same at each call. Refuses an object that was there
         before the run and may be another one at the next call."""
-        if type(x) in PLAIN or type(x) is tuple and not x or isinstance(x, (*CONSTANT, enum.Enum)):
+        t = type(x)
+        if t in PLAIN or t is tuple and not x or issubclass(t, (*CONSTANT, enum.Enum)):
             return Constant(x)
-        if isinstance(x, types.FunctionType | type) and (id(x) in self.before or not users(x)):
+        if issubclass(t, (types.FunctionType, type)) and (id(x) in self.before or not users(x)):
             return Constant(x)
         if id(x) in self.before:
             raise Refused(Returns(f"{thing(type(x))} that was there before"))

@@ -119,7 +119,7 @@ class MadeRecord(Made):
 
     @staticmethod
     def takes(x: Any) -> bool:
-        return isinstance(x, tuple) and (hasattr(type(x), "_fields") or _is_ours(type(x)))
+        return issubclass(type(x), tuple) and (hasattr(type(x), "_fields") or _is_ours(type(x)))
 
     def describe(self, x: Any, results: Any) -> None:
         self.type = _class_from_outside(x, results)
@@ -237,17 +237,17 @@ class MadeObject(Made):
     @staticmethod
     def takes(x: Any) -> bool:
         t = type(x)
-        if isinstance(x, type) or not (
-                t is types.SimpleNamespace or dataclasses.is_dataclass(x) or users(t)
+        if issubclass(t, type) or not (
+                t is types.SimpleNamespace or dataclasses.is_dataclass(t) or users(t)
                 or declared_for_tracing.is_data(t)):
             return False
         own = _made_by(x)
         return all(b is object or b.__flags__ & HEAP or b in (own, dict) for b in t.__mro__) \
             and (own is not object or base_with_hidden_state(t) is None) \
-            and all(type(k) in PLAIN for k in (elements(x) if isinstance(x, dict) else ()))
+            and all(type(k) in PLAIN for k in (elements(x) if issubclass(t, dict) else ()))
 
     def describe(self, x: Any, results: Any) -> None:
-        held = list(zip(elements(x), values(x))) if isinstance(x, dict) else []
+        held = list(zip(elements(x), values(x))) if issubclass(type(x), dict) else []
         self.type, self.own = _class_from_outside(x, results), _made_by(x)
         self.fields = [(name, results.describe(y)) for name, y in attributes(x)]
         self.entries = [(k, results.describe(y)) for k, y in held]
@@ -282,7 +282,7 @@ def _made_by(x: Any) -> Any:
     """The class of C whose `__new__` makes such an object."""
     if type(x) is types.SimpleNamespace:
         return types.SimpleNamespace
-    return kind_of(x) if isinstance(x, dict) else object
+    return kind_of(x) if issubclass(type(x), dict) else object
 
 
 def _is_ours(t: type) -> bool:

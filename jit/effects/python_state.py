@@ -6,7 +6,8 @@ import collections
 import operator
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from whet import declared_for_tracing
@@ -212,6 +213,23 @@ class Swapped:
                 spot.put(grown)
         for spot, _, stand_in in self.acting:
             spot.put(stand_in)
+
+    @contextmanager
+    def plainly(self, whole: World, tuples: dict[int, tuple[Any, Any]]) -> Iterator[None]:
+        """Have no stand-ins in the state for a while within the run. Those of numbers and lists
+        stay away."""
+        acting = [a for a in self.acting if a[0].found() is a[2]]
+        self.leave()
+        self.replace_stand_ins(whole, tuples)
+        # A builtin name is in no module where it stands for what it is.
+        plain = [spot.found() for spot, _, _ in acting]
+        self.acting = acting
+        try:
+            yield
+        finally:
+            for (spot, _, stand_in), there in zip(self.acting, plain):
+                if spot.found() is there:
+                    spot.put(stand_in)
 
     def leave(self) -> None:
         """After the run, before anybody looks at the state."""

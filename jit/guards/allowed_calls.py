@@ -317,7 +317,7 @@ def tells_who_watches(x: Any) -> bool:
     if type(x) is types.ModuleType:
         origin = origin_of_module(x)
         return origin is not None and origin.module in OF_WATCHERS
-    if type(x) not in (types.BuiltinFunctionType, types.FunctionType) and not isinstance(x, type):
+    if not issubclass(type(x), (types.BuiltinFunctionType, types.FunctionType, type)):
         return False
     origin = origin_of_what(x)
     return origin is not None and x not in TELL_NOTHING and (

@@ -105,7 +105,7 @@ class ArgumentRows:
             start = self.parts(x, path)
             self.row(L.DICT, i, len(x), start, *[t.id(key) for key in x])
         elif x is None or x is True or x is False or x is ... or kind is float \
-                or isinstance(x, dtypes.dtype) \
+                or issubclass(kind, dtypes.dtype) \
                 or id(x) in self.recording.world.seen:
             self.row(L.SAME, i, t.id(x))
         else:

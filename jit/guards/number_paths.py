@@ -53,7 +53,7 @@ def parts(x: Any, records: Set[type] = frozenset()) -> Iterable[tuple[Any, Any]]
     t = type(x)
     if t is list:
         return [(Element(i), y) for i, y in enumerate(x)]
-    if t is tuple or isinstance(x, tuple) and hasattr(t, "_fields"):
+    if t is tuple or issubclass(t, tuple) and hasattr(t, "_fields"):
         return enumerate(x)
     if t in (dict, collections.OrderedDict):
         return [(k if type(k) in PLAIN else NOWHERE, y) for k, y in x.items()]

@@ -38,5 +38,6 @@ def compare_self_descriptions(walk: Walk) -> None:
 
 def _speaks(x: Any) -> bool:
     """Is it a function or class of the user's?"""
-    could = type(x) is types.FunctionType or isinstance(x, type) and bool(x.__flags__ & HEAP)
+    could = type(x) is types.FunctionType or (
+        issubclass(type(x), type) and bool(x.__flags__ & HEAP))
     return could and users(x)

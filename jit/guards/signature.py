@@ -83,7 +83,7 @@ class FlatArguments:
                 return t, self.parts(x, branch, path)
             keys = [self.flatten(k) for k in x]
             return t, tuple(zip(keys, self.parts(x, branch, path, x.values())))
-        if isinstance(x, tuple) and (hasattr(t, "_fields") or t is Size):
+        if issubclass(t, tuple) and (hasattr(t, "_fields") or t is Size):
             if t is Size:                    # each look at a shape makes one
                 return t, tuple([self.flatten(y) for y in x])
             self.others.append(t)
@@ -103,7 +103,7 @@ class FlatArguments:
             return t, tuple([self.flatten(y) for y in (x.start, x.stop, x.step)])
         if t is range:
             return t, x.start, x.stop, x.step
-        if isinstance(x, np.generic):
+        if issubclass(t, np.generic):
             if self.arrays is not None and self.numpys_vary and is_number(x):
                 return self.array(x, self.arrays)
             return t, x.dtype, number_key(x)

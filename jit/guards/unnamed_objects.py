@@ -34,6 +34,7 @@ from whet.tensor_base import is_strided
 from .code_origin import is_our_class, users
 from .container_places import Entries
 from .immutable_types import PLAIN
+from .instance_state import own_dict
 from .object_places import SelfDescription
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def hold_back(b: type, names: Set[str]) -> Held:
 def attributes_to_hold_back(x: Any) -> Held:
     """The attributes of an object that only the user's code can name and that lead to other
     objects. None of an object of Python's own, which may show all that it has."""
-    known, attributes = names_that_others_use(type(x)), vars(x)
+    known, attributes = names_that_others_use(type(x)), own_dict(x)
     if known is None:
         return {}
     found = {
@@ -185,14 +186,14 @@ def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> boo
     for i, held in list(walk.held_back.items()):
         x = walk.seen.get(i)
         names: Set[str] = held.keys() & named
-        if not isinstance(x, type):
+        if not issubclass(type(x), type):
             names |= {k for k, by in names_that_lead_to(x).items() if k in held and (
                 not by.isdisjoint(named) or ours_could_come_to(walk))}
         if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
             names |= held.keys() - {"__closure__"} if walk.asking else set()
-        elif isinstance(x, logging.Logger):
+        elif issubclass(type(x), logging.Logger):
             pass                             # nobody takes one apart
-        elif any_method if isinstance(x, type) else anything:
+        elif any_method if issubclass(type(x), type) else anything:
             names = held.keys()
         elif only_set is not None:
             names |= {k for k, y in held.items() if is_strided(y) and k not in only_set}

@@ -50,7 +50,8 @@ class Names:
         if owner is not None:
             self.found[id(owner)] = "self"
         functions = [
-            x for x in (getattr(fn, "__func__", fn), *met) if isinstance(x, types.FunctionType)]
+            x for x in (getattr(fn, "__func__", fn), *met)
+            if type(x) is types.FunctionType]
         self.cells = {id(c): name for x in functions
                       for name, c in zip(x.__code__.co_freevars, x.__closure__ or ())}
         held = [(x, existing_dict(x)) for x in met if type(x) is not type]
@@ -124,7 +125,7 @@ def value(x: Any) -> str:
     """A value in a few words, without an address."""
     if is_strided(x):
         return type_of(x)
-    if isinstance(x, np.ndarray):
+    if issubclass(type(x), np.ndarray):
         return f"{x.dtype}{list(x.shape)} of NumPy"
     if type(x) in PLAIN:
         text = repr(x)
@@ -160,7 +161,7 @@ def codes_of(world: Found, fn: Callable[..., Any]) -> list[types.CodeType]:
     function's own first."""
     out: dict[types.CodeType, None] = {}
     for x in (fn, getattr(fn, "forward", None), *world.seen.values(), *world.stack):
-        for f in vars(x).values() if isinstance(x, type) and users(x) else (x,):
+        for f in vars(x).values() if issubclass(type(x), type) and users(x) else (x,):
             code = _code_of(f)
             if code is not None:
                 _nested(code, out)

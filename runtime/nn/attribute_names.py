@@ -38,7 +38,7 @@ class _Members(MutableMapping):
 
 def is_member(module, name):
     """Is this the name of a parameter, a buffer or a submodule?"""
-    held = module.__dict__
+    held = object.__getattribute__(module, "__dict__")
     return any(name in held.get(kind, ())
                for kind in ("_parameter_names", "_buffer_names", "_module_names"))
 
