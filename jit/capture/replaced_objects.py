@@ -65,7 +65,7 @@ def stands(x: Any) -> bool:
 @functools.lru_cache(1024)
 def _tells_its_class(t: type) -> bool:
     """May objects of a type be asked for their class? Some notice whatever they are asked for."""
-    return t.__getattribute__ is object.__getattribute__
+    return not isinstance(t.__getattribute__, types.FunctionType)
 
 
 @functools.lru_cache(1024)
