@@ -443,8 +443,7 @@ def test_where_many_sizes_come_a_plan_for_all_of_them_is_saved_up_for(seconds, f
 
 
 def test_a_recording_that_happens_to_take_long_does_not_put_off_the_plan():
-    """The machine was busy: it says nothing of what the plan takes, without which the recording was
-    made in vain."""
+    """The machine was busy, which says nothing of the plan."""
     f = Simulated(lambda n: 2e-2, full=0.1, like=0.6, grows=0.05, replay=0.3)
     for n in range(400):
         f.call(n)
