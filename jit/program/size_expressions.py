@@ -209,7 +209,9 @@ class SizeExpressions:
         """An attribute that differs between the lists."""
         shapes = [a.shape for a in ins if type(a) is Outline]
         if name in op.size_attrs and type(x) is int:
-            return self.natural(x, y, shapes)
+            with contextlib.suppress(Unknown):
+                return self.natural(x, y, shapes)
+            return self.natural(x - 1, y - 1, shapes) + 1    # where parts begin and the last ends
         if name not in op.size_attrs or type(x) is not tuple or len(x) != len(y):
             raise Unsized(f"`{name}` of {op.name} goes by sizes")
         return self.shape(op, x, y, shapes)

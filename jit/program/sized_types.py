@@ -279,6 +279,9 @@ class SizedTypes:
             return made[node.outs.index(o)]
         a, b = self.like.arrays[o], self.other.arrays[o]
         told = self.sizes.told.attributes(node)
+        if isinstance(node, OpNode) and not (node.ins or told) and len(node.outs) == 1:
+            if (outlined := node.op.outlined) is not None:
+                return self.lying_like(o, outlined(**self.sizes.attributes(node, other, ())))
         name = next((k for k in told if k in ("size", "shape", "n")), None)
         if name is not None:
             x, y = node.attrs[name], other.attrs[name]

@@ -47,17 +47,25 @@ def row_sums(values, to, come, dense, rows, in_order):
     return out.astype(values.dtype)
 
 
-def pointed_sums(values, pointers, come, dense, each=None, ones=False):
-    """`row_sums` of entries row by row, of where each row begins among them and the last ends.
-    Rows that have `each` entries begin where they should, so nobody asks whether they do. `ones`
-    says that all values are: kernels multiply by them, exports need not."""
+def pointed_sums(values, pointers, come, dense):
+    """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
+    return _sums_of_rows(values, pointers, come, dense, False)
+
+
+def equal_sums(values, pointers, come, dense, each, ones):
+    """The same of rows of `each` entries, which begin where they should: nobody asks whether they
+    do. `ones` says that all values are: kernels multiply by them, exports need not."""
+    return _sums_of_rows(values, pointers, come, dense, True)
+
+
+def _sums_of_rows(values, pointers, come, dense, are_trusted):
     rows, width, count = pointers.shape[0] - 1, dense.shape[1], values.size
     if _have_kernel(values, dense) and rows > 0 and dense.size:
         come = contiguous(come)
         if indexed.within(come, dense.shape[0]):
             elem, bad = ELEMENTS[values.dtype], np.zeros(1, np.int64)
             out = memory.empty((rows, width), values.dtype)
-            if each is None:
+            if not are_trusted:
                 taped_launches.verdict(bad)
             kernel = native.kernel(f"sparse/sums/{elem}/pointers",
                                    partial(kernels.pointed_sums, elem=elem))

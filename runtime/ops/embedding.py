@@ -14,7 +14,7 @@ from .pointwise_family import PointwiseOp
 from .question_kernels import asked
 from .registry import Op, about_numbers, apply, ask, check_one_type, check_tensors, sizes_of
 from .sample_inputs import reals
-from .sparse_products import pointed_sums
+from .sparse_products import equal_sums, pointed_sums
 from .surface import FUNCTIONS as F
 from .surface import function
 from .vector_norm import vector_norm
@@ -136,9 +136,7 @@ class EqualBags:
         is copied before."""
         if not self.width:
             return self.sum(F["index_select"](table, 0, index))
-        pointers = F["arange"](0, self.count * self.width + 1, self.width)
-        return pointed_sums(_or_ones(weights, index, table), pointers, index, table,
-                            self.width, weights is None)
+        return equal_sums(weights, index, table, self.width)
 
     def largest(self, rows):
         return self._apart(rows).amax(1)
@@ -176,7 +174,9 @@ class UnequalBags:
     def sum_of(self, table, index, weights=None):
         """The same of rows of a table, times their weights: a product of a sparse matrix, whose
         values are these, or ones."""
-        return pointed_sums(_or_ones(weights, index, table), self.pointers, index, table)
+        if weights is None:
+            weights = F["ones"](index.shape[0], dtype=table.dtype)
+        return pointed_sums(weights, self.pointers, index, table)
 
     def largest(self, rows):
         index = self.owner().unsqueeze(1).expand(rows.shape)
@@ -185,11 +185,6 @@ class UnequalBags:
 
     def lengths(self, like):
         return self._lengths.clamp_min(1).to(like.dtype).unsqueeze(1)
-
-
-def _or_ones(weights, index, table):
-    """The weights, or as many ones as there are indices."""
-    return F["ones"](index.shape[0], dtype=table.dtype) if weights is None else weights
 
 
 def _has_kernel(rows):

@@ -20,8 +20,17 @@ def _sums_vjp(g, _y, values, to, come, dense, rows, in_order, needs):
         if needs[3] else None]
 
 
-def _pointed_vjp(g, _y, values, pointers, come, dense, needs, each=None, ones=False):
-    to = rows_of(pointers, values.shape[0])
+def _pointed_vjp(g, _y, values, pointers, come, dense, needs):
+    return _sums_gradients(g, rows_of(pointers, values.shape[0]), values, come, dense, needs)
+
+
+def _equal_vjp(g, _y, values, _pointers, come, dense, each, ones, needs):
+    # (where rows begin is no matter of data, so it need not be kept)
+    to = F["floor_divide"](F["arange"](come.shape[0], device=come.device), each)
+    return _sums_gradients(g, to, values, come, dense, needs)
+
+
+def _sums_gradients(g, to, values, come, dense, needs):
     return [row_dots(to, come, g, dense) if needs[0] else None, None, None,
             row_sums(values, come, to, g, dense.shape[0]) if needs[3] else None]
 
@@ -47,7 +56,10 @@ def _pointed_samples(make):
     yield Sample(make(5), longs([0, 2, 3, 3, 5]), longs([1, 0, 1, 0, 1]), make(2, 3))
     yield Sample(make(4), longs([0, 4]), longs([0, 3, 1, 1]), make(4, 17))
     yield Sample(make(0), longs([0, 0, 0]), longs([]), make(2, 3))
-    yield Sample(make(4), longs([0, 2, 4]), longs([1, 0, 2, 1]), make(3, 5), each=2)
+
+
+def _equal_samples(make):
+    yield Sample(make(4), longs([0, 2, 4]), longs([1, 0, 2, 1]), make(3, 5), each=2, ones=False)
     yield Sample(F["ones_like"](make(4, grad=False)), longs([0, 2, 4]), longs([1, 0, 2, 1]),
                  make(3, 5), each=2, ones=True)
 
@@ -79,6 +91,10 @@ def _pointed_each(op, n, inputs, batched, attrs):
                       {"rows": pointers.shape[1] - 1, "in_order": True})
 
 
+def _equal_each(op, n, inputs, batched, attrs):
+    return _pointed_each(op, n, inputs, batched, {})
+
+
 def _dots_each(op, n, inputs, batched, attrs):
     of_x, of_y, x, y = all_batched(n, inputs, batched)
     dots = apply(op, (_below_each_other(of_x, x.shape[1]), _below_each_other(of_y, y.shape[1]),
@@ -99,16 +115,18 @@ row_sums_op = Op("sparse_row_sums", sparse.row_sums, _sums_vjp, samples=_sums_sa
                  batch=_sums_each)
 pointed_sums_op = Op("sparse_pointed_sums", sparse.pointed_sums, _pointed_vjp,
                      samples=_pointed_samples, batch=_pointed_each, onnx=in_onnx.pointed_sums)
+equal_sums_op = Op("sparse_equal_sums", sparse.equal_sums, _equal_vjp, samples=_equal_samples,
+                   batch=_equal_each, onnx=in_onnx.equal_sums)
 row_dots_op = Op("sparse_row_dots", sparse.dots, _dots_vjp, samples=_dots_samples, batch=_dots_each)
 rows_of_op = Op("sparse_rows_of", sparse.rows_of, batch=_rows_of_each,
                 samples=lambda make: [Sample(longs([0, 2, 2, 3]), count=3)])
-for _o in (row_sums_op, pointed_sums_op, row_dots_op, rows_of_op):
+for _o in (row_sums_op, pointed_sums_op, equal_sums_op, row_dots_op, rows_of_op):
     _o.launches = _o.any_sizes = True
 rows_of_op.outlined = lambda pointers, count: Outline((count,), np.int64)
-pointed_sums_op.outlined = lambda values, pointers, come, dense, **_: Outline(
-    (pointers.shape[0] - 1, *dense.shape[1:]), values.dtype)
+pointed_sums_op.outlined = equal_sums_op.outlined = lambda values, pointers, come, dense, **_: (
+    Outline((pointers.shape[0] - 1, *dense.shape[1:]), values.dtype))
 row_sums_op.size_attrs, rows_of_op.size_attrs = frozenset(("rows",)), frozenset(("count",))
-pointed_sums_op.size_attrs = frozenset(("each",))
+equal_sums_op.size_attrs = frozenset(("each",))
 
 
 def row_sums(values, to, come, dense, rows, in_order=False):
@@ -117,11 +135,18 @@ def row_sums(values, to, come, dense, rows, in_order=False):
     return apply(row_sums_op, (values, to, come, dense), {"rows": rows, "in_order": in_order})
 
 
-def pointed_sums(values, pointers, come, dense, each=None, ones=False):
-    """`row_sums` of entries row by row, of where each row begins among them and the last ends.
-    `each`: how many entries a row has, if all have as many. Nobody asks then whether the pointers
-    are right. `ones`: all values are."""
-    return apply(pointed_sums_op, (values, pointers, come, dense), {"each": each, "ones": ones})
+def pointed_sums(values, pointers, come, dense):
+    """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
+    return apply(pointed_sums_op, (values, pointers, come, dense), {})
+
+
+def equal_sums(values, come, dense, each):
+    """`pointed_sums` of rows of `each` entries. Where no values are given they are ones."""
+    count, ones = come.shape[0], values is None
+    pointers = F["arange"](count // each + 1, device=come.device) * each
+    if ones:
+        values = F["ones"](count, dtype=dense.dtype, device=dense.device)
+    return apply(equal_sums_op, (values, pointers, come, dense), {"each": each, "ones": ones})
 
 
 def row_dots(of_x, of_y, x, y):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from whet.cpu import native, tiered_compilation
 from whet.cpu import taped_launches as T
-from whet.ir.graph import Ask, Graph, Node, OpNode
+from whet.ir.graph import Ask, Graph, Node, OpNode, Ref
 from whet.ir.memory_spans import address, span
 from whet.passes.lower_llvm.calls import launch_list as L
 
@@ -147,9 +147,14 @@ def built(g: Graph, constants: Mapping[str, Any]) -> LevelProgram:
 
 
 def of_nothing(nodes: Sequence[Node]) -> dict[int, Any]:
-    """What is made of no operands, and is the same in all calls."""
-    return {n.outs[0]: n.op.forward(**n.attrs) for n in nodes
-            if isinstance(n, OpNode) and not n.ins and len(n.outs) == 1 and not n.op.random}
+    """What is made of no operands, or of such values alone: it is the same in all calls."""
+    found: dict[int, Any] = {}
+    for n in nodes:
+        if (isinstance(n, OpNode) and len(n.outs) == 1 and not (n.op.random or n.op.may_fail)
+                and all(x in found for x in n.refs())):
+            ins = [found[x] if type(x) is Ref else x for x in n.ins]
+            found[n.outs[0]] = n.op.forward(*ins, **n.attrs)
+    return found
 
 
 def does_nothing(b: ProgramBuilder, node: Any, known: Mapping[int, Any]) -> bool:

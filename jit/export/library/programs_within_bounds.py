@@ -74,6 +74,8 @@ class Ways:
             sized.graph.nodes[i].outs[0]: {p: e for p, e in holes.items() if type(p[0]) is str}
             for i, holes in sized.holes.items() if sized.graph.nodes[i].outs
         }
+        self.numbers = {i: {p[0]: e for p, e in holes.items() if type(p[0]) is int and not p[1:]}
+                        for i, holes in sized.holes.items()}
 
     def find(self) -> list[LevelProgram]:
         """All programs."""
@@ -153,7 +155,7 @@ class Ways:
         self.plans += 1
         try:
             found = runs(*args)
-            level = SizedLevel(found, values, self.largest)
+            level = SizedLevel(found, values, self.largest, self.numbers)
             served = [v for v in self.left if self.alike(v, found) and level.serves(v)
                       and (level.has_inputs or self.may_run(v))]
             if values in served:

@@ -23,6 +23,7 @@ from whet.passes.lower_llvm.calls import launch_list as L
 from ...program.launch_entries import Check, Fixed, InArena, Moving, Number
 from ...program.size_dependent_arrays import Address
 from ...program.sized_lists import Done
+from ..sized_graph import AnyExpression
 from .level_parts import (
     Base,
     Case,
@@ -46,10 +47,11 @@ FORMS = "float32", "float64", "int64"  # how a number of sizes may lie in a word
 
 
 class SizedLevel:
-    """The plan for sizes like these, made from two runs. `largest`: the largest sizes. Raises
-    Unsized."""
+    """The plan for sizes like these, made from two runs. `largest`: the largest sizes. `numbers`:
+    position of a node -> the expressions of its operands that are numbers. Raises Unsized."""
 
-    def __init__(self, runs: TwoRuns, values: Sequence[int], largest: Sequence[int]) -> None:
+    def __init__(self, runs: TwoRuns, values: Sequence[int], largest: Sequence[int],
+                 numbers: Mapping[int, Mapping[int, AnyExpression]]) -> None:
         self.sizes, self.largest, self.symbols = list(values), largest, runs.symbols
         self.inputs, self.results, self.values = runs.inputs, runs.results, runs.values
         self.has_inputs = runs.has_inputs(values)
@@ -62,6 +64,11 @@ class SizedLevel:
         self.fits = self.facts.function([])
         self.own = self.facts.function(self.program.own.expressions)
         self.arena = self.facts.function([self.program.list.arena])
+        expected = self.program.types.expected
+        found = [(expected[i][0][k], e) for i, at in numbers.items() for k, e in at.items()]
+        self.numbers = [e for _, e in found]
+        self.foretold = self.facts.function(
+            [x.number if type(x) is Numeral else x for x, _ in found])
 
     def is_empty(self, node: Any) -> bool:
         """Does a node only make what has no elements at any sizes? Where no input has elements,
@@ -73,9 +80,15 @@ class SizedLevel:
     def serves(self, values: Sequence[int]) -> bool:
         """Are these sizes among those that it is for?"""
         try:
-            return self.fits(*self.of(values)) is not None and self.arrays(values) is not None
+            return (self.fits(*self.of(values)) is not None and self.arrays(values) is not None
+                    and self.foretells(values))
         except (ZeroDivisionError, OverflowError):
             return False
+
+    def foretells(self, values: Sequence[int]) -> bool:
+        """Are numbers among operands what the graph has at these sizes? The plan concludes what
+        they are from two runs, where `min(n, 7)` may have been n."""
+        return bool(self.foretold(*self.of(values)) == [e.at(values) for e in self.numbers])
 
     def at_most(self, n: Size) -> int:
         """What a number is at the largest sizes: at others it must not be more."""

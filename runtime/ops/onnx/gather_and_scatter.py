@@ -153,14 +153,17 @@ def slices_added(b, x, source, index, dim):
     return scattered(b, x, source, _slices(b, x, source, index, dim), dim, **ADD)
 
 
-def pointed_sums(b, values, pointers, come, dense, each=None, ones=False):
+def equal_sums(b, values, pointers, come, dense, each, ones):
+    """The op `sparse_equal_sums`: the entries of a row follow each other."""
+    rows = b.Gather(dense, come, axis=0)
+    if not ones:
+        rows = b.Mul(rows, b.unsqueeze(values, (1,)))
+    rows = b.Reshape(rows, b.ints((pointers.shape[0] - 1, each, dense.shape[1])))
+    return b.ReduceSum(rows, b.ints((1,)), keepdims=0)
+
+
+def pointed_sums(b, values, pointers, come, dense):
     """The op `sparse_pointed_sums`: an entry's row is how many rows have ended before it."""
-    if each is not None:
-        rows = b.Gather(dense, come, axis=0)
-        if not ones:
-            rows = b.Mul(rows, b.unsqueeze(values, (1,)))
-        rows = b.Reshape(rows, b.ints((pointers.shape[0] - 1, each, dense.shape[1])))
-        return b.ReduceSum(rows, b.ints((1,)), keepdims=0)
     (count,), (rows,) = values.shape, pointers.shape
     ends = b.unsqueeze(b.slice(pointers, 0, 1, rows), (1,))
     ended = b.cast(b.LessOrEqual(ends, b.range_of(count)), "i64")
