@@ -18,9 +18,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from whet.ir.graph import Graph, Node, Write
+from whet.ir.graph import Graph, Guard, Node, Write
 from whet.ir.text import lines
 from whet.ir.value_keys import value_key
+from whet.ops.python_calls import as_length
 from whet.passes.compare_nodes import Likeness, likeness
 
 from ..capture.tensor_sources import Source
@@ -101,7 +102,8 @@ class Steps:
         self.nodes, self.arrays = list(nodes), arrays
         self.names: dict[int, int] = {}
         for n in self.nodes:
-            for x in n.values():
+            told = () if n.op is None else [n.attrs[k] for k in n.op.value_attrs]
+            for x in (*n.values(), *told):
                 self.name(x)
 
     @functools.cached_property
@@ -166,14 +168,22 @@ def parting(was: Steps, now: Steps) -> str | OtherWay | None:
     find out, too."""
     if was.is_alike(now):
         return None
-    for a, b in zip(was.steps, now.steps):
-        if a.is_asked_otherwise(b):
+    for i, (a, b) in enumerate(zip(was.steps, now.steps)):
+        if a.is_asked_otherwise(b) or is_read_otherwise(was, now, i):
             return OTHER_WAY
         if a.text != b.text:
             return f"did {b}, not {a}"
         if a.constants != b.constants:
             return f"had another constant in {b}"
     return None
+
+
+def is_read_otherwise(was: Steps, now: Steps, i: int) -> bool:
+    """Did Python read the same value in step i of both runs, in one of them as a number that was
+    found to vary meanwhile?"""
+    a, b = was.nodes[i], now.nodes[i]
+    pair = [(x, y) for x, y in ((a, b), (b, a)) if isinstance(x, Guard) and y.op is as_length]
+    return bool(pair) and was.name(int(a.refs()[0])) == now.name(int(b.refs()[0]))
 
 
 def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:

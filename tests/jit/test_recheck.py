@@ -11,10 +11,12 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import native, tiered_compilation
+from whet.ir.graph import Guard, OpNode, Ref, Type
 from whet.jit.policy import timing
 from whet.jit.replay.recording import Recording
 from whet.jit.verify import recheck
 from whet.nn import functional as F
+from whet.ops.python_calls import as_length
 from whet.passes.lower_llvm.builder import Module
 from whet.passes.lower_llvm.calls.object_access import address_of
 
@@ -327,3 +329,18 @@ def test_what_lies_in_a_place_that_is_only_overwritten_may_be_of_another_kind():
         if used_up:
             y.sum().backward()
     assert t._why is None and max(p["calls"] for p in t.explain(data=True)["paths"]) >= 3
+
+
+def test_a_number_that_is_read_as_one_that_varies_is_another_way():
+    """Meanwhile it was seen to vary: nothing that a trace cannot see has changed."""
+    number, length = Type(np.dtype("i8"), ()), Type(np.dtype("u1"), (3,))
+    types = {0: number, 1: number, 2: length}
+
+    def reads(*nodes):
+        return recheck.Steps(nodes, types)
+    before = reads(Guard(Ref(0), np.array(3), ""))
+    assert recheck.parting(before, reads(OpNode(as_length, (Ref(0),), {}, [2], ""))) \
+        is recheck.OTHER_WAY
+    both = [Guard(Ref(0), np.array(3), ""), Guard(Ref(1), np.array(3), "")]
+    other = [both[0], OpNode(as_length, (Ref(0),), {}, [2], "")]
+    assert "as_length" in recheck.parting(reads(*both), reads(*other))
