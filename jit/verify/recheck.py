@@ -182,8 +182,9 @@ def is_read_otherwise(was: Steps, now: Steps, i: int) -> bool:
     """Did Python read the same value in step i of both runs, in one of them as a number that was
     found to vary meanwhile?"""
     a, b = was.nodes[i], now.nodes[i]
-    pair = [(x, y) for x, y in ((a, b), (b, a)) if isinstance(x, Guard) and y.op is as_length]
-    return bool(pair) and was.name(int(a.refs()[0])) == now.name(int(b.refs()[0]))
+    if not any(isinstance(x, Guard) and y.op is as_length for x, y in ((a, b), (b, a))):
+        return False
+    return was.name(int(a.refs()[0])) == now.name(int(b.refs()[0]))
 
 
 def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:

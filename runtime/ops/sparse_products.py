@@ -25,7 +25,7 @@ def _pointed_vjp(g, _y, values, pointers, come, dense, needs):
 
 
 def _equal_vjp(g, _y, values, _pointers, come, dense, each, ones, needs):
-    # (where rows begin is no matter of data, so it need not be kept)
+    # Where rows begin follows from their length: to keep it would make it a result.
     to = F["floor_divide"](F["arange"](come.shape[0], device=come.device), each)
     return _sums_gradients(g, to, values, come, dense, needs)
 
