@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -68,11 +69,12 @@ def cache(problems: list[str]) -> dict[str, str]:
             "no cache: kernels are compiled anew in each process (WHET_CACHE says where it may be)"
         )
         return {"cache": "none"}
-    sizes = [
-        os.path.getsize(os.path.join(at, name))
-        for at, _, names in os.walk(folder)
-        for name in names
-    ]
+    sizes: list[int] = []
+    for at, _, names in os.walk(folder):
+        for name in names:
+            # Other processes write to the cache: what was listed may be renamed by now.
+            with contextlib.suppress(FileNotFoundError):
+                sizes.append(os.path.getsize(os.path.join(at, name)))
     return {"cache": f"{folder}, {len(sizes)} files, {sum(sizes):,} bytes"}
 
 

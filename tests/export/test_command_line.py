@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import whet
 from whet import nn
-from whet.jit.command_line import main
+from whet.jit.command_line import doctor, main
 
 from tests.export import models
 
@@ -103,6 +103,15 @@ def test_verify_bench_view_and_doctor(path, capsys):
     assert "As exported" in (path / "page.html").read_text()
     code, out, _ = said(capsys, "doctor")
     assert code in (0, 1) and "versions" in out and "cache" in out and "kernels" in out
+
+
+def test_doctor_takes_files_that_vanish_while_it_counts(capsys, tmp_path, monkeypatch):
+    """Other processes write to the cache: a name is listed, and a moment later renamed."""
+    (tmp_path / "stays").write_bytes(b"123")
+    monkeypatch.setattr(doctor, "root", lambda: str(tmp_path))
+    monkeypatch.setattr(doctor.os, "walk", lambda at: [(at, [], ["renamed by now", "stays"])])
+    code, out, errors = said(capsys, "doctor")
+    assert code in (0, 1) and "1 files, 3 bytes" in out and not errors
 
 
 @pytest.mark.parametrize("module", ("whet", "whet.jit.command_line"))
