@@ -31,6 +31,7 @@ from whet.ir.graph import (
     Rows,
     Type,
 )
+from whet.ir.op import Op
 from whet.ir.row_layout import Shape
 from whet.ir.values import Array, DType
 from whet.passes import (
@@ -224,6 +225,7 @@ class _Resizing:
         self.other = {i for i, s in enumerate(same) if not s}
         self.found: set[int] = set()         # the places of the nodes that the list has
         self.constants = new.constants
+        self.known_meanings: dict[Op, set[tuple[Meaning | None, Meaning | None]]] = {}
 
     def nodes(self) -> list[Node] | None:
         """The list; None where a node cannot be made, or a change of one is lost."""
@@ -249,10 +251,16 @@ class _Resizing:
         if not isinstance(a, OpNode) or not isinstance(b, OpNode):
             return False
         before, now = meaning(a), meaning(b)
-        return before is not None and any(
-            isinstance(x := self.plan.nodes[k], OpNode) and meaning(x) == before
-            and isinstance(y := self.new_nodes[k], OpNode) and meaning(y) == now
-            for k in self.found)
+        return None not in (before, now) and (before, now) in self.meanings(a.op)
+
+    def meanings(self, op: Op) -> set[tuple[Meaning | None, Meaning | None]]:
+        """What each node of the list with this op means, before and now."""
+        if op not in self.known_meanings:
+            pairs = [(self.plan.nodes[k], self.new_nodes[k]) for k in self.found]
+            self.known_meanings[op] = {
+                (meaning(x), meaning(y)) for x, y in pairs
+                if isinstance(x, OpNode) and isinstance(y, OpNode) and x.op is op}
+        return self.known_meanings[op]
 
     def node(self, x: Node) -> Node | None:
         """One node of the list at the new sizes; None if it cannot be made."""

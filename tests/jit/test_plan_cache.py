@@ -9,7 +9,8 @@ from whet import jit
 from whet.cpu import native
 from whet.jit.program import plan_cache
 from whet.nn import functional as F
-from whet.passes import pipeline
+from whet.passes import pipeline, repeat_for_sizes
+from whet.passes.merge_repeats import meaning
 
 from tests.together import bits as bits_of
 from tests.together import each
@@ -223,7 +224,8 @@ def test_another_process_finds_it(tmp_path):
     import sys
     code = """
 import sys, numpy, whet
-from whet.passes import pipeline
+from whet.passes import pipeline, repeat_for_sizes
+from whet.passes.merge_repeats import meaning
 ran = []
 real = pipeline.optimize
 pipeline.optimize = lambda *a: (ran.append(1), real(*a))[1]
@@ -238,3 +240,24 @@ print(len(ran), [f(x).sum().item() for _ in range(3)] and len(ran), f(x).numpy()
     if not any(tmp_path.iterdir()):
         pytest.skip("the sources are too new to be cached")
     assert [s[:2] for s in seen] == [["0", "1"], ["0", "0"]] and seen[0][2] == seen[1][2]
+
+
+def test_a_plan_for_other_sizes_takes_as_long_as_it_has_nodes(monkeypatch):
+    """What is merged with another operation is looked up, not searched for in the whole list."""
+    def looks(count):
+        def twice(x):
+            out = 0
+            for i in range(count):
+                y = x * (i + 2.5)
+                out = out + F.pad(y, (0, 0, 0, len(x))).exp() - F.pad(y, (0, 0, 0, len(x))).tanh()
+            return out
+        asked = []
+        with monkeypatch.context() as patch:
+            patch.setattr(repeat_for_sizes, "meaning", lambda *x: asked.append(x) or meaning(*x))
+            f = whet.jit.trace(twice)
+            for n in (6, 6, 9, 9):
+                x = whet.randn(n, 3)
+                assert whet.equal(f(x), twice(x))
+        assert f.explain(data=True)["calls"]["resized"] == 1
+        return len(asked)
+    assert 0 < looks(24) < 2.5 * looks(12)
