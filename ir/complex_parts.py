@@ -65,8 +65,8 @@ class Complex:
         return self * other
 
     def __truediv__(self, other: Part) -> Complex:
-        """By the quotient of the divisor's parts, the smaller one by the larger, so that no square
-        is too large or vanishes."""
+        """The quotient, by that of the divisor's parts, the smaller one by the larger, so that no
+        square is too large or vanishes."""
         a, b = self.real, self.imag
         if not isinstance(other, Complex):
             return Complex(a / other, b / other)
@@ -248,7 +248,7 @@ def _cosh(z: Complex) -> Complex:
 
 
 def _tanh(z: Complex) -> Complex:
-    """By tanh of one part and tan of the other, which do not overflow."""
+    """tanh by that of one part and tan of the other, which do not overflow."""
     a, b = e.tanh(z.real), e.tan(z.imag)
     below = 1 + (a * b) * (a * b)
     return Complex(a * (1 + b * b) / below, b * (1 - a * a) / below)

@@ -77,7 +77,7 @@ class View:
         raise LookupError(i)
 
     def drawing(self, effort: float = 1.0) -> Drawing:
-        """Its boxes in their places; not too many side by side."""
+        """The boxes of this view, each in its place, of which not too many stand side by side."""
         return Drawing(self.boxes, self.links,
                        narrow(layers(list(self.boxes), self.links), self.links, ABREAST), effort)
 

@@ -120,7 +120,7 @@ class Group(Node):
 
     @property
     def title(self) -> str:
-        """Its first words."""
+        """The first words of a line that prints the group."""
         return self.kind
 
     def options(self, table: Table | None) -> list[str]:

@@ -33,7 +33,7 @@ class Same:
     word: ClassVar[str] = "same"
 
     def numbered(self, new: Mapping[int, int]) -> Same:
-        """The same for a list in which values have other numbers."""
+        """This input, for a list of nodes in which values have other numbers."""
         return Same(new[self.value])
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Carried:
     word: ClassVar[str] = "carried"
 
     def numbered(self, new: Mapping[int, int]) -> Carried:
-        """The same for a list in which values have other numbers."""
+        """This input, for a list of nodes in which values have other numbers."""
         return Carried(new[self.value], new[self.result])
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Along:
     word: ClassVar[str] = "along"
 
     def numbered(self, new: Mapping[int, int]) -> Along:
-        """The same for a list in which values have other numbers."""
+        """This input, for a list of nodes in which values have other numbers."""
         return Along(new[self.value], self.start, self.step)
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ class Last:
     word: ClassVar[str] = "last"
 
     def numbered(self, new: Mapping[int, int]) -> Last:
-        """The same for a list in which values have other numbers."""
+        """This result, for a list of nodes in which values have other numbers."""
         return Last(new[self.value])
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ class Stacked:
     word: ClassVar[str] = "kept"
 
     def numbered(self, new: Mapping[int, int]) -> Stacked:
-        """The same for a list in which values have other numbers."""
+        """This result, for a list of nodes in which values have other numbers."""
         return Stacked(tuple([new[v] for v in self.values]), new[self.head], self.at)
 
     def __str__(self) -> str:
@@ -190,7 +190,7 @@ class Loop:
         return [*self.inputs, *read, *(v for m in self.body for v in m.values())]
 
     def numbered(self, new: Mapping[int, int]) -> Loop:
-        """The same loop for a list in which values have other numbers."""
+        """This loop, for a list of nodes in which values have other numbers."""
         return Loop(
             self.rounds, self.several, [m.numbered(new) for m in self.body],
             {new[name]: x.numbered(new) for name, x in self.inputs.items()},

@@ -87,10 +87,10 @@ def dense(shape: Sequence[Size], itemsize: int) -> tuple[Size, ...]:
 
 
 class _Flags:
-    __slots__ = ("of",)
+    __slots__ = ("array",)
 
-    def __init__(self, of: Outline) -> None:
-        self.of = of
+    def __init__(self, array: Outline) -> None:
+        self.array = array
 
     aligned, owndata = True, False
     writeable = property(lambda self: True, lambda self, _: None)
@@ -98,7 +98,7 @@ class _Flags:
     @property
     def c_contiguous(self) -> bool:
         """Is it row-major? Strides of dimensions of size 1 do not matter."""
-        a, step = self.of, self.of.itemsize
+        a, step = self.array, self.array.itemsize
         if any(type(n) is int and n == 0 for n in a.shape):
             return True
         for n, s in zip(reversed(a.shape), reversed(a.strides)):
@@ -112,7 +112,7 @@ class _Flags:
     @property
     def f_contiguous(self) -> bool:
         """Is it column-major? Strides of dimensions of size 1 do not matter."""
-        turned: _Flags = self.of.T.flags
+        turned: _Flags = self.array.T.flags
         return turned.c_contiguous
 
 

@@ -95,8 +95,8 @@ def _least(x: Expr) -> Expr:
 
 
 def _slope_of_logistic_times(x: Expr, least: Expr, slope: Scalar) -> Expr:
-    """Of x s(t), s the sigmoid: s + x s (1 - s) t'. `least` is s(-|t|), from which both s and 1
-    - s are got without loss; made of `_least(x)`, it has a slope at zero, too."""
+    """The slope of x s(t), s the sigmoid: s + x s (1 - s) t'. `least` is s(-|t|), from which both s
+    and 1 - s are got without loss; made of `_least(x)`, it has a slope at zero, too."""
     up = gt(x, 0)
     s, other = where(up, 1 - least, least), where(up, least, 1 - least)
     return s + s * (x * other * slope)
@@ -107,7 +107,7 @@ def _silu_slope(x: Expr) -> Expr:
 
 
 def _gelu_tanh_slope(x: Expr) -> Expr:
-    """Of which the sigmoid is gelu_tanh(x) / x."""
+    """The slope of gelu_tanh(x), as x times the sigmoid gelu_tanh(x) / x."""
     x = minimum(maximum(x, -30), 30)
     a, c = _least(x), math.sqrt(8 / math.pi)
     z = eq(a, 0)                                         # there by the first terms of its series

@@ -73,12 +73,12 @@ def spread(x: Array, shape: Shape, axes: Sequence[int], has: OperandAxes) -> Arr
 
 
 def one_each(x: Array, axes: Sequence[int]) -> Array:
-    """Of a full array that is the same along the axes, one number a row."""
+    """One number a row of a full array that is the same along the axes."""
     return x[tuple(slice(0, 1) if a in axes else slice(None) for a in range(x.ndim))]
 
 
 def one_row(x: Array, axes: Sequence[int]) -> Array:
-    """Of a full array in which all rows are the same, one."""
+    """One row of a full array in which all rows are the same."""
     return x[tuple(slice(None) if a in axes else 0 for a in range(x.ndim))]
 
 

@@ -103,7 +103,8 @@ class _Line(NamedTuple):
 
     @classmethod
     def of(cls, n: int, ranges: Sequence[Range]) -> _Line | None:
-        """The line that each of these ranges consists of cells of; None where there is none."""
+        """The line of n elements of whose cells each of these ranges consists; None where there is
+        none."""
         steps = {step for _, _, step in ranges} - {1}
         if len(steps) > 1:
             return None

@@ -137,7 +137,7 @@ class _Stage(NamedTuple):
         return e
 
     def of(self, e: Expr) -> _Stage:
-        """The same stage of another expression."""
+        """A stage of this kind that computes another expression."""
         return self._replace(parts=(*self.parts[:-1], e))
 
 

@@ -50,7 +50,7 @@ class _Products(types.SimpleNamespace):
 
     @property
     def fp32_precision(self):
-        """The same in other words: "tf32" or "ieee"."""
+        """May products of float32 be rounded to TF32? "tf32" or "ieee"."""
         return "tf32" if self.allow_tf32 else "ieee"
 
     @fp32_precision.setter

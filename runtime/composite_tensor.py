@@ -33,7 +33,7 @@ class CompositeTensor(Composite):
         raise NotImplementedError
 
     def _with(self, values: Any) -> Any:
-        """The same places with other values."""
+        """A tensor with this one's places and other values."""
         raise NotImplementedError
 
     def _values_of(self, gradient: Any) -> Any:

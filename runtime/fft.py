@@ -32,7 +32,7 @@ def _places(name, x, s, dim):
 
 
 def _halves(name, x, s, dim):
-    """The same where the last dimension is halved: there must be one."""
+    """(sizes, dimensions) of a transform whose last dimension is halved: there must be one."""
     s, dims = _places(name, x, s, dim)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")

@@ -51,9 +51,9 @@ def is_tensor_class(cls):
 
 
 def operands(args, kwargs, wanted):
-    """Those of the arguments of a call, and of what is in their lists, of whose type it is `wanted`
-    that it is asked what the call does: of each type the first, subclasses before what they are
-    made from."""
+    """Which arguments of a call, or elements of lists among them, are asked what the call does.
+    `wanted`: is a type asked? Of each type it is the first, subclasses before what they are made
+    from."""
     found: list = []
     for x in (*args, *kwargs.values()):
         for y in x if type(x) in (list, tuple) else (x,):

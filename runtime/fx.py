@@ -35,11 +35,11 @@ class Proxy(_Absent):
 
 
 class Node(_Absent):
-    """A node of its graphs."""
+    """A node of a graph of the tracer."""
 
 
 class Graph(_Absent):
-    """Its graphs."""
+    """A graph of the tracer: nodes in order."""
 
 
 class GraphModule(_Absent):

@@ -280,7 +280,7 @@ class Parameters:
 
     @classmethod
     def of(cls, op: str, signature: inspect.Signature) -> "Parameters":
-        """Those of a function's signature."""
+        """The parameters that a signature of an operator states."""
         kinds = inspect.Parameter
         found = list(signature.parameters.values())
         for p in found:

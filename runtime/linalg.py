@@ -418,8 +418,8 @@ def _by_factors(factors, b):
 
 
 def _least_squares(A, b, rcond):
-    """The same of any matrices with no more columns than rows, of several X the least; and the
-    ranks of the matrices, which are those of their factors R."""
+    """The X for which |A @ X - b| is least, of several the smallest, for any matrices with no more
+    columns than rows; and the ranks of the matrices, which are those of their factors R."""
     q, r = qr(A)
     m, n = A.shape[-2:]
     if _are_surely_regular(r.detach(), _tolerances(A, None, rcond)[1]):

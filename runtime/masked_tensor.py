@@ -204,7 +204,8 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
 
 
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
-    """The same with the history of the data, whose gradient is zero where the mask does not hold.
+    """A masked tensor with the history of the data, whose gradient is zero where the mask does not
+    hold.
 
     >>> import whet
     >>> x = whet.zeros(2, requires_grad=True)

@@ -103,7 +103,7 @@ def tensors(x):
 
 
 def size_in_bytes(ts):
-    """Of all tensors together."""
+    """The bytes of all these tensors together."""
     return sum(t.numel() * t.element_size() for t in ts)
 
 

@@ -172,7 +172,7 @@ def get_overridable_functions():
 
 
 def get_testing_overrides():
-    """Of each such function one of the same signature that gives -1.
+    """A dict from each such function to one of the same signature that gives -1.
 
     >>> import whet
     >>> whet.overrides.get_testing_overrides()[whet.add](whet.ones(2), 1)

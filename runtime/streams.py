@@ -75,7 +75,7 @@ class AnyStream:
 
 
 class _TheOnlyStream(AnyStream):
-    """That of a kind of devices whose work is done when a call returns."""
+    """The queue of a kind of devices whose work is done when a call returns."""
     __slots__ = ("_device",)
     _device: Device
     device_index, stream_id = -1, 0

@@ -70,7 +70,7 @@ class Comparison(NamedTuple):
             self.arrays(a, b, place)
 
     def mappings(self, a, b, place):
-        """The same keys, whose values are close."""
+        """Compare two mappings: they must have the same keys, whose values are close."""
         if a.keys() != b.keys():
             missing, more = (sorted(x.keys() - y.keys(), key=str) for x, y in ((b, a), (a, b)))
             raise AssertionError(
@@ -81,7 +81,7 @@ class Comparison(NamedTuple):
             self.compare(a[k], b[k], f"{place}[{k!r}]")
 
     def sequences(self, a, b, place):
-        """As many items, which are close."""
+        """Compare two sequences: they must have as many items, which are close."""
         if len(a) != len(b):
             raise AssertionError(
                 f"The length of the sequences mismatch: {len(a)} != {len(b)}"

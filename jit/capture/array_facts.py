@@ -44,7 +44,7 @@ def several(made: Any) -> Sequence[Any]:
 
 
 def like(made: Any, parts: Sequence[Any]) -> Any:
-    """These results, in the form in which a function returned its own."""
+    """`parts`, as `made` has its own: one alone, a tuple or a list."""
     if not isinstance(made, tuple | list):
         return parts[0]
     kind: Any = type(made)

@@ -20,10 +20,10 @@ GradientsOf: TypeAlias = Mapping[int, Sequence[int]]
 
 
 class CallsBehindGradients:
-    """The calls behind the gradients of one run."""
+    """The calls behind the gradients of one run, as `found`."""
 
     def __init__(self) -> None:
-        self.of: dict[int, Sequence[int]] = {}
+        self.found: dict[int, Sequence[int]] = {}
         self.values: dict[int, Sequence[int]] = {}           # of an op, by its eager node's number
 
     def ran(self, op: Op, ins: Sequence[Any], outs: Sequence[int], made: Any) -> None:
@@ -39,4 +39,4 @@ class CallsBehindGradients:
         if outs and walk is not None and walk.at is not None and not modes.state.saved_hooks:
             known = self.values.get(walk.at.seq)
             if known is not None:
-                self.of[outs[0]] = known
+                self.found[outs[0]] = known

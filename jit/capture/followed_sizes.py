@@ -238,7 +238,7 @@ class FollowedSizes:
         return {k: _arrived(x, (k,), found) for k, x in attrs.items()}, found
 
     def arrived(self, **attrs: Any) -> tuple[Iterable[Any], Found]:
-        """The same, with the attributes in their order."""
+        """What `arrive` returns, for attributes in the order in which they were passed."""
         known, found = self.arrive(attrs)
         return known.values(), found
 

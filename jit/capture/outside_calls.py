@@ -267,7 +267,7 @@ class Outward:
                 lambda: is_pythons_own(file or sys.stdout))
 
     def written(self, method: Any, *args: Any) -> Any:
-        """A method of a stream that writes."""
+        """Record a call of a stream's method that writes."""
         stream = method.__self__
         writes_lines = method.__name__ == "writelines"
         pieces = [

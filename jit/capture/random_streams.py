@@ -33,24 +33,26 @@ Stream: TypeAlias = "Generator | Position"
 
 class _At:
     """Where a generator is: the stream that its draws continue, and the distance from the stream's
-    beginning."""
-    __slots__ = ("generator", "stream", "of", "seed", "offset", "has_drawn")
+    beginning. `origin`: the generator from outside that the stream goes on from; None where a seed
+    began it."""
+    __slots__ = ("generator", "stream", "origin", "seed", "offset", "has_drawn")
 
-    def __init__(self, generator: Generator, stream: Stream | None, of: Generator | None,
+    def __init__(self, generator: Generator, stream: Stream | None, origin: Generator | None,
                  seed: int | None, offset: int) -> None:
         self.generator, self.stream = generator, stream
-        self.of, self.seed, self.offset = of, seed, offset
+        self.origin, self.seed, self.offset = origin, seed, offset
         self.has_drawn = False
 
     @property
     def is_where_it_was(self) -> bool:
         """Is it where the call found it, having been moved only by restoring a state? A checkpoint
         saves a generator's state and restores it, whether it draws or not."""
-        return self.of is self.generator and not (self.offset or self.has_drawn)
+        return self.origin is self.generator and not (self.offset or self.has_drawn)
 
-    def begin_stream(self, of: Generator | None, seed: int | None, offset: int) -> None:
+    def begin_stream(self, origin: Generator | None, seed: int | None, offset: int) -> None:
         """Begin another stream."""
-        self.of, self.seed, self.offset, self.stream = of, seed, offset, Position(of, seed, offset)
+        self.origin, self.seed, self.offset = origin, seed, offset
+        self.stream = Position(origin, seed, offset)
 
 
 class Streams:
@@ -90,9 +92,9 @@ class Streams:
 
     def copied(self, g: Generator, event: Copied) -> bool:
         """Note a generator at the position of another one."""
-        of = self.at(event.source)
+        source = self.at(event.source)
         self.all[id(g)] = at = _At(g, None, None, 0, 0)
-        at.begin_stream(of.of, of.seed, of.offset)
+        at.begin_stream(source.origin, source.seed, source.offset)
         return True
 
     def seeded(self, g: Generator, event: Seeded) -> bool:
@@ -103,7 +105,7 @@ class Streams:
     def state_told(self, g: Generator, event: StateTold) -> bool:
         """Note which position a state tensor contains."""
         at, state = self.at(g), event.state
-        self.told.append((state, state._array.tobytes(), (at.of, at.seed, at.offset)))
+        self.told.append((state, state._array.tobytes(), (at.origin, at.seed, at.offset)))
         return True
 
     def state_set(self, g: Generator, event: StateSet) -> bool:
@@ -132,13 +134,13 @@ class Streams:
 
     def ends(self) -> list[tuple[Generator, Position]]:
         """(generator, Position) for generators that were moved other than by drawing."""
-        return [(at.generator, Position(at.of, at.seed, at.offset)) for at in self.outside()
+        return [(at.generator, Position(at.origin, at.seed, at.offset)) for at in self.outside()
                 if at.stream is not at.generator]
 
     def as_told(self, g: Generator) -> bool:
         """Is a generator where the observed events put it?"""
         at = self.all[id(g)]
-        seed, offset = (at.seed, 0) if at.of is None else self.starts[id(at.of)]
+        seed, offset = (at.seed, 0) if at.origin is None else self.starts[id(at.origin)]
         return (g._seed, g._offset) == (seed, offset + at.offset)
 
     def key(self, nodes: Iterable[Node]) -> list[Any]:

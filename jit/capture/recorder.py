@@ -364,8 +364,8 @@ class Recorder(Writes):
     def positioned(self, generator: Generator, event: Event) -> bool:
         """A generator is moved: record the event."""
         if isinstance(event, SeedAsked) and not self.streams.note(generator, event):
-            of: Any = self.streams.at(generator).of          # one from outside
-            self.read(lambda: of._seed)
+            origin: Any = self.streams.at(generator).origin
+            self.read(lambda: origin._seed)
             return True
         if self.trying is not None and not isinstance(event, Made | Copied | StateTold):
             self.trying("it positions random numbers")

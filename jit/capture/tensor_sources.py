@@ -120,20 +120,20 @@ class Outside(Source):
 
 
 class _Reached(Source):
-    """A tensor reached through another tensor."""
-    __slots__ = ("of",)
+    """A tensor reached through another tensor, its `owner`."""
+    __slots__ = ("owner",)
 
-    def __init__(self, of: Source):
-        self.of = of
+    def __init__(self, owner: Source):
+        self.owner = owner
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.of == self.of
+        return type(other) is type(self) and other.owner == self.owner
 
     def __hash__(self) -> int:
-        return hash((type(self), self.of))
+        return hash((type(self), self.owner))
 
     def same(self, other: Any) -> bool:
-        return type(other) is type(self) and self.of.same(other.of)
+        return type(other) is type(self) and self.owner.same(other.owner)
 
 
 class GradientOf(_Reached):
@@ -141,10 +141,10 @@ class GradientOf(_Reached):
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
-        return self.of.find(leaves)._grad
+        return self.owner.find(leaves)._grad
 
     def described(self, paths: list[str], names: Any) -> tuple[str, str]:
-        where, name = self.of.described(paths, names)
+        where, name = self.owner.described(paths, names)
         return f"gradient of {where}", f"{name}.grad" if name else ""
 
 
@@ -153,10 +153,10 @@ class DataOf(_Reached):
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
-        return self.of.find(leaves).data
+        return self.owner.find(leaves).data
 
     def described(self, paths: list[str], names: Any) -> tuple[str, str]:
-        where, name = self.of.described(paths, names)
+        where, name = self.owner.described(paths, names)
         return f"data of {where}", f"{name}.data" if name else ""
 
 
@@ -165,10 +165,10 @@ class BaseOf(_Reached):
     __slots__ = ()
 
     def find(self, leaves: list[Any]) -> Any:
-        return self.of.find(leaves)._base
+        return self.owner.find(leaves)._base
 
     def described(self, paths: list[str], names: Any) -> tuple[str, str]:
-        where, name = self.of.described(paths, names)
+        where, name = self.owner.described(paths, names)
         return f"base of {where}", f"{name}._base" if name else ""
 
 
@@ -262,7 +262,8 @@ class Sources:
 
 def within_reach(source: Source | None) -> bool:
     """Does a source lead to something?"""
-    return source is not None and not (isinstance(source, _Reached) and not within_reach(source.of))
+    return source is not None and (
+        not isinstance(source, _Reached) or within_reach(source.owner))
 
 
 def _around_one(a: Any, b: Any) -> bool:

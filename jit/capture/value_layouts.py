@@ -185,12 +185,12 @@ class Values:
 
 
 def unlimited() -> float:
-    """As many bytes as there are."""
+    """The default of `Originals.may_take`: copies may take any number of bytes."""
     return math.inf
 
 
 def nothing() -> None:
-    """What is done by default."""
+    """The default of `Originals.given_up`: nothing is done."""
 
 
 def gone() -> None:

@@ -39,7 +39,7 @@ def doctor(options: argparse.Namespace) -> int:
 
 
 def versions() -> list[str]:
-    """The packages that are there."""
+    """Which of the packages are installed, with their versions."""
     out = []
     for name in PACKAGES:
         try:

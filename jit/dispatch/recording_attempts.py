@@ -303,7 +303,7 @@ class FirstRecording(Session):
         return self.policy.affords_family(self.searched + now - self.began)
 
     def family_grown(self) -> None:
-        """The plan for all sizes was made, or could not be."""
+        """Account for the plan for all sizes, which was made, or could not be."""
         began, compiled = self.planned_from
         self.policy.grown(timing.busy() - began, native.compiling_seconds() - compiled)
 

@@ -176,8 +176,9 @@ class Recordings:
             return False
         kind = self.learned.key_without_sizes(args, kwargs)
         models, set_up = self.models.get(kind), self.set_up.get(kind, ())
-        waits = (sizes.equals_by_chance(models[0], flat.leaves) if models else
-                 sizes.equal_by_chance([*zip([t._array.shape for t in flat.leaves], set_up)]))
+        shapes = [t._array.shape for t in flat.leaves]
+        waits = (sizes.call_has_sizes_equal_by_chance(models[0], flat.leaves) if models else
+                 sizes.new_sizes_equal_by_chance([*zip(shapes, set_up)]))
         self.waited += waits
         return waits
 

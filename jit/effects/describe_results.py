@@ -192,7 +192,7 @@ class Results:
         return recipe
 
     def order(self, k: Any) -> Any:
-        """By what elements of a set are sorted. It does not depend on where tensors lie in
+        """The key by which elements of a set are sorted. It does not depend on where tensors lie in
         memory."""
         if not is_strided(k):
             return 0, 0, repr(k)

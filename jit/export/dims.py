@@ -31,7 +31,7 @@ class Expression:
         self.factor, self.powers, self.offset = factor, tuple(powers), offset
 
     def at(self, values: Sequence[int]) -> int:
-        """Its value."""
+        """The value of the expression where the dimensions have these sizes."""
         product: int = math.prod([n for n, p in zip(values, self.powers) for _ in range(p)])
         return self.factor * product + self.offset
 

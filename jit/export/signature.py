@@ -29,7 +29,7 @@ class Value:
 
     @property
     def said(self) -> str:
-        """Its type, `f32[batch,3]`."""
+        """The type of the value as users read it, `f32[batch,3]`."""
         return f"{short(self.type.dtype)}[{','.join(self.sizes)}]"
 
     def __repr__(self) -> str:

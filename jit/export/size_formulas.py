@@ -38,7 +38,7 @@ class SizeFormula:
         self.source = source
 
     def at(self, values: Sequence[Any]) -> Any:
-        """Its value."""
+        """The value of the expression where the sizes are these."""
         scope = {f"s{i}": n for i, n in enumerate(values)}
         try:
             return eval(self.code, {"__builtins__": {}, **FUNCTIONS}, scope)

@@ -62,7 +62,7 @@ class Sized:
         else:
             raise self.disagree("ops make sizes that are no one expression", "", self.samples[1][0])
         self.results = [self.sizes_of(n) for n in base.values]
-        self.small()
+        self.exclude_small_sizes()
         if followed is not None:
             self.hold_to_python()
 
@@ -231,9 +231,8 @@ class Sized:
             out.append("?" if e is None else e.text(self.dims.names))
         return out
 
-    def small(self) -> None:
-        """Sizes 0 and 1, where ops may go ways of their own: where they do, they are not within
-        the bounds."""
+    def exclude_small_sizes(self) -> None:
+        """Put sizes 0 and 1 outside the bounds where the ops go ways of their own at them."""
         for k, d in enumerate(self.dims.dims):
             for n in range(1, d.min - 1, -1):
                 values = (*self.dims.example[:k], n, *self.dims.example[k + 1 :])

@@ -204,10 +204,10 @@ def products(shape: Sequence[Size]) -> Iterator[Any]:
 
 
 def sizes_among(numbers: Iterable[Any]) -> Iterator[SymbolicSize]:
-    """Those that differ."""
+    """Which of the numbers differ between calls: symbolic sizes."""
     return (n for n in numbers if type(n) is SymbolicSize)
 
 
 def distinct(numbers: Iterable[Any]) -> Iterator[SymbolicSize]:
-    """Those that differ, each once."""
+    """Which of the numbers differ between calls, each once."""
     return iter({n.text(): n for n in sizes_among(numbers)}.values())

@@ -167,7 +167,7 @@ class SizedSaved:
         self.shape = graph.shape(x.value, x.stand_in.shape, y.stand_in.shape)
 
     def at(self, numbers: Numbers) -> Saved:
-        """The same for some sizes."""
+        """The saved tensor where sizes are these numbers."""
         made = copy.copy(self.saved)
         made.stand_in = stand_in(filled(self.shape, numbers), made.stand_in.dtype)
         return made
@@ -180,7 +180,7 @@ class SizedShape:
         self.like, self.shape = like, shape
 
     def at(self, numbers: Numbers) -> Shape:
-        """The same for some sizes."""
+        """The operand's type and shape where sizes are these numbers."""
         made: Shape = copy.copy(self.like)
         made.shape = filled(self.shape, numbers)
         return made

@@ -260,8 +260,8 @@ def _is_array_helper(t: type) -> bool:
 
 
 def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
-    """The same of a call that code of a library makes, which itself is known to compute. Its
-    variables of contexts are settings, which nobody compares."""
+    """Why a call may not be made by code of a library that is itself known to compute; None if it
+    may. Such code's context variables are settings, which nobody compares."""
     owner = getattr(f, "__self__", None)
     if f in COMPUTE_BENEATH or isinstance(owner, _thread.RLock) or code in OF_THE_ENVIRONMENT:
         return None

@@ -20,7 +20,7 @@ class CallSettings(NamedTuple):
 
     @classmethod
     def now(cls) -> Self:
-        """Those that hold now.
+        """The settings that hold now.
 
         >>> from whet.jit.guards.call_settings import CallSettings
         >>> CallSettings.now().device

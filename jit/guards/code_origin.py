@@ -56,7 +56,8 @@ class Origin:
 
     @property
     def only_computes(self) -> bool:
-        """Does it, or its package, say that it only computes? What is written at run time does."""
+        """Does the module, or its package, declare that it only computes? Code written at run time
+        counts as declared."""
         package = sys.modules.get(self.names.get("__package__") or "")
         return id(self.names) in declared_for_tracing.COMPUTING \
             or id(self.names) in declared_for_tracing.GENERATED \

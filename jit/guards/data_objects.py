@@ -94,7 +94,8 @@ class SeenObjects:
         self.seen: dict[Path, list[weakref.ref[Any]]] = {}
 
     def compare(self, named: Iterable[tuple[Any, Any]]) -> bool:
-        """A call has these arguments. True where some class is new among the records."""
+        """Compare the objects among the arguments of a call with those that came before. True where
+        a class is new among the records."""
         before = len(self.records)
         for path, x, contents in objects_within(named, self.records):
             others = self.seen.setdefault(path, [])
@@ -106,7 +107,7 @@ class SeenObjects:
         return len(self.records) > before
 
     def note_sizes(self, named: Iterable[tuple[Any, Any]], changes: Iterable[Change]) -> bool:
-        """These changes were found before a call that has these arguments. True where a class is
+        """Note changes that were found before a call with these arguments. True where a class is
         new among the records."""
         owners = {id(c.owner) for c in changes if _has_another_size(c.before, c.now)}
         new: set[type] = set()

@@ -27,7 +27,7 @@ class NamedAttributes:
         self.of_modules: set[tuple[int, str]] = set()
 
     def copy(self) -> Self:
-        """These names, to add others to."""
+        """A copy of these names, to which others can be added."""
         new = type(self)()
         for name, x in vars(self).items():
             setattr(new, name, x.copy())
@@ -76,8 +76,8 @@ def visit_module_by_names(walk: Walk, x: Any) -> None:
 
 
 def names_to_follow(walk: Walk, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
-    """Those of the `new` names in a module that the walk follows. Of a dict under another name only
-    the keys are compared."""
+    """Which of the `new` names in a module the walk follows. Of a dict under another name only the
+    keys are compared."""
     held, wanted = vars(m), new
     for name in new:
         x, noted = held[name], f"in {name}"

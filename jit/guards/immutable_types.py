@@ -36,19 +36,19 @@ def text_of_bits(x: float | complex) -> str:
 
 class Itself:
     """Stands for an object that equals none but itself, among what is compared."""
-    __slots__ = ("of",)
+    __slots__ = ("object",)
 
-    def __init__(self, of: Any) -> None:
-        self.of = of
+    def __init__(self, object: Any) -> None:
+        self.object = object
 
     def __hash__(self) -> int:
-        return id(self.of)
+        return id(self.object)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Itself and other.of is self.of
+        return type(other) is Itself and other.object is self.object
 
     def __repr__(self) -> str:
-        return repr(self.of)
+        return repr(self.object)
 
 
 def number_key(x: Any) -> Any:

@@ -109,12 +109,14 @@ class Unread:
         return next((reason for names in found if (reason := _read_by(code, names))), None)
 
     def read_by_ours(self, frame: types.FrameType) -> Reason | None:
-        """The same for a method of ours that reads what is held back of its object."""
+        """The reason why a method of ours may not run, which reads what is held back of its
+        object."""
         names = self.of.get(id(frame.f_locals.get("self")), {})
         return next(iter(names.values()), None)
 
     def read_by_template(self, f: Any) -> Reason | None:
-        """The same for a function of C that is `text.format`, whose text may be like `{0.name}`."""
+        """The reason why `text.format` may not run, whose text may be like `{0.name}`; `f` is that
+        function of C."""
         text = getattr(f, "__self__", None)
         if type(text) is not str or f.__name__ not in ("format", "format_map"):
             return None

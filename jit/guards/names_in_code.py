@@ -298,9 +298,9 @@ Called = tuple[str, tuple[str, ...], bool]
 
 
 def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[Called], bool]]:
-    """Of each `is` of some code what it compares by names, beginning with a global or a variable of
-    an enclosing function that nobody here sets, and whether it compares the first argument. Left
-    out are those with a class, or a constant that is no number: a Number is not the number that it
+    """What each `is` of some code compares by names, beginning with a global or a variable of an
+    enclosing function that nobody here sets, and whether it compares the first argument. Left out
+    are those with a class, or a constant that is no number: a Number is not the number that it
     stands for."""
     found, out = list(instructions(code)), []
     first = code.co_varnames[0] if code.co_argcount else None

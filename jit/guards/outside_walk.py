@@ -386,7 +386,7 @@ class Walk:
         self.inputs = {} if self.solid else {id(x): x for x in found}
 
     def compare(self, objects: Iterable[Any]) -> None:
-        """These have no stand-ins: what is in them is compared."""
+        """Compare what is in objects that have no stand-ins."""
         for x in objects:
             self.stand_ins.drop(x)
             self.stack.append(x)

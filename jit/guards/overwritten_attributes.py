@@ -159,7 +159,7 @@ def skip_overwritten(walk: Walk) -> list[Overwritten]:
 
 
 def names_of(x: Any, d: dict[str, Any], names: set[str]) -> frozenset[str]:
-    """Those of these names under which an object has attributes, or gets some by methods of its
+    """Which of these names an object has as attributes, or gets as attributes from methods of its
     class."""
     if type(d) is not dict:
         return frozenset()

@@ -62,17 +62,18 @@ class Steps:
         self.build.extend([what, a, b])
 
     def constant(self, x: Any) -> None:
-        """Give an object."""
+        """Add a step that results in an object."""
         self.add(L.CONST, self.table.id(x))
 
     def argument(self, i: int) -> None:
-        """Give a tensor among the leaves."""
+        """Add a step that results in a tensor among the leaves."""
         if self.leaves.number[i]:
             raise InPython
         self.add(L.ARGUMENT, self.leaves.order.index(i))
 
     def number(self, value: int) -> None:
-        """Give a number that the program made, or one among the leaves as it came."""
+        """Add a step that results in a number that the program made, or in one among the leaves as
+        it came."""
         source = self.sources_of.get(value)
         if value in self.fresh and self.arrays[value].dtype in AS:
             self.add(AS[self.arrays[value].dtype], self.take(value))
@@ -82,20 +83,20 @@ class Steps:
             raise InPython
 
     def was_made(self, recipe: Recipe) -> bool:
-        """Give a tensor once more, if it was made before."""
+        """Was a tensor made before? Then a step is added that results in it once more."""
         if recipe not in self.made:
             return False
         self.add(L.ONCE_MORE, self.made[recipe])
         return True
 
     def once(self, recipe: Recipe) -> None:
-        """A container is made here, and nowhere else."""
+        """Note a container, which is made here and nowhere else."""
         if recipe in self.containers:
             raise InPython
         self.containers.add(recipe)
 
     def tuple(self, n: int) -> None:
-        """Make a tuple of what the last steps gave."""
+        """Add a step that makes a tuple of what the last n steps resulted in."""
         self.add(L.PAIR, n)
 
     def list(self, n: int) -> None:

@@ -169,18 +169,19 @@ def fits(r: Recording, leaves: Sequence[Any]) -> bool:
         for b, a in zip(now, before))
 
 
-def equals_by_chance(r: Recording, leaves: Sequence[Any]) -> bool:
+def call_has_sizes_equal_by_chance(r: Recording, leaves: Sequence[Any]) -> bool:
     """Are sizes in which a call differs from recording `r` equal to other sizes by chance? A
     recording of such a call serves hardly any other, because these sizes must be equal again."""
     inputs = r.replay.inputs
-    return equal_by_chance(_shapes(r, leaves), {
+    return new_sizes_equal_by_chance(_shapes(r, leaves), {
         size for source, x in zip(inputs.sources, inputs.types)
         if not isinstance(source, Argument) for size in x.shape})
 
 
-def equal_by_chance(shapes: Sequence[tuple[Any, Any]], others: Set[int] = frozenset()) -> bool:
-    """Of shapes now and before, in pairs: are sizes that differ equal to one another, to sizes that
-    do not differ, or to `others`?"""
+def new_sizes_equal_by_chance(shapes: Sequence[tuple[Any, Any]],
+                              others: Set[int] = frozenset()) -> bool:
+    """Given shapes as pairs (now, before): are sizes that differ equal to one another, to sizes
+    that do not differ, or to `others`?"""
     if any(len(now) != len(before) for now, before in shapes):
         return False
     pairs = {(a, b) for now, before in shapes for a, b in zip(before, now)}

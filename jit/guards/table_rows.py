@@ -22,7 +22,7 @@ class Rows:
         return self.sections.setdefault(name, [])
 
     def forget(self, *names: str) -> None:
-        """These sections are empty."""
+        """Empty these sections."""
         for name in names:
             self.sections.pop(name, None)
 

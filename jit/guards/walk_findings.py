@@ -182,7 +182,7 @@ class MetBuiltins:
                    for names_of, f, only in self.calls.values())
 
     def called(self) -> Iterator[tuple[Any, BuiltinName]]:
-        """Those that modules never take: each, and its name in the module."""
+        """The builtins that modules never take, each with its name in the module."""
         for names_of, f, only in self.calls.values():
             if only and (f is not type or id(names_of) in self.asking):
                 yield f, BuiltinName(names_of, f.__name__)

@@ -164,7 +164,8 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         self.was_eager(seconds, asked, why, self.typical, LONGEST)
 
     def raised(self, seconds: float, asked: float, why: Outcome) -> None:
-        """The same of a call that raised an error: its times say nothing of others."""
+        """A call raised an error after so many seconds, and took `asked` in all. Its times say
+        nothing of other calls."""
         if self.held:
             self.count(why)
             self.ledger.spent += asked

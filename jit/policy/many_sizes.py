@@ -48,7 +48,7 @@ class ManySizes:
     @property
     @abc.abstractmethod
     def credit(self) -> float:
-        """The same for what would have paid already."""
+        """The seconds that may be lost on what would have paid already."""
 
     @property
     @abc.abstractmethod

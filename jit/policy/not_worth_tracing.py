@@ -46,15 +46,15 @@ def why(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
 
 
 def most_missed(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
-    """For what most calls did not fit a recording that has their arguments; None where there is
-    no such call."""
+    """The reason for which most calls did not fit a recording that has their arguments; None where
+    there is no such call."""
     found = [(n, r, reason) for r in policy.held for reason, n in r.missed.counted()]
     _, r, reason = max(found, key=lambda x: x[0], default=(0, None, None))
     return reason.named(fn, r.key) if reason is not None and r is not None else None
 
 
 def others(none: str, policy: Policy, fn: Callable[..., Any]) -> Reason:
-    """That calls differ in their arguments, for which an example is given."""
+    """The reason that calls differ in their arguments, with an example."""
     apart = next((x for x in differing(fn, [r.key for r in policy.held]) if x), [])
     example = f" ({apart[0]})" if apart else ""
     return Others(
@@ -62,7 +62,7 @@ def others(none: str, policy: Policy, fn: Callable[..., Any]) -> Reason:
 
 
 def varies(policy: Policy) -> Reason:
-    """That calls come with arguments of ever other kinds."""
+    """The reason that calls come with arguments of ever other kinds."""
     book = policy.ledger
     known = [c.seconds for c in (policy.full, policy.like) if c.is_known]
     cost = min(known, default=policy.full.seconds) / max(policy.typical, 1e-9)

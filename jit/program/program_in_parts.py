@@ -312,7 +312,7 @@ class ProgramInParts(Program):
 
     @property
     def sizes_of_run(self) -> list[tuple[int, ...]]:
-        """The same sizes in the recorded run."""
+        """The sizes that the recorded run's inputs had, and those that it counted."""
         return self.sizes(self.arrays)
 
     def __call__(self, inputs: Sequence[Array],

@@ -43,7 +43,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     options = dataclasses.replace(options, like=model and model.program)
     told = rec.followed.at if rec.follows else None
     origins = NumberOrigins(rec.followed.values, told, rec.followed.rests,
-                            rec.calls_behind_gradients.of)
+                            rec.calls_behind_gradients.found)
     made = parts_builder.build_in_parts(
         nodes, rec.arrays, outside, values, options, origins,
         [r.program for r in known if r.program.goes_by_counts])

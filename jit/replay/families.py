@@ -202,8 +202,8 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
 
 
 def do_alike(acts: Sequence[Call], others: Sequence[Call]) -> bool:
-    """Are the calls that act outside of Python's state the same in runs with the same nodes? What
-    the framework says may go by sizes that nobody follows."""
+    """Do two runs with the same nodes act alike outside of Python's state? What the framework says
+    in such calls may depend on sizes that nobody follows."""
     runs = Runs(SameValues, SameValues)
     return len(acts) == len(others) and all(
         is_one_action(a.does, b.does) and runs.lists(a.recipes, b.recipes)

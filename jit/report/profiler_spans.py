@@ -34,14 +34,14 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, one: LaunchList) -> Parts:
-        """Those of a list. What belongs to no node comes first."""
+        """The parts of one list of launches. What belongs to no node comes first."""
         found = [(at, label(node), node.line) for at, node in one.parts]
         return cls(found if found and not found[0][0] else [(0, "launches", ""), *found])
 
 
 class _Running(threading.local):
-    """Of the program that runs on this thread: the parts of its lists by their addresses, and the
-    word in which a check notes that it ended one."""
+    """The program that runs on this thread: the parts of its lists by their addresses, and the word
+    in which a check notes that it ended one."""
 
     lists: dict[int, Parts] = {}
     stopped: Any = None

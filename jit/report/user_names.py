@@ -184,7 +184,7 @@ def _nested(code: types.CodeType, out: dict[types.CodeType, None]) -> None:
 
 
 def last_word(name: str) -> str:
-    """Of `self.parts[3]` the name that code has to say: parts."""
+    """The name that code has to say: `parts`, of `self.parts[3]`."""
     words = re.findall(r"[^\W\d]\w*", re.sub(r"\[[^]]*\]|'s default", "", name))
     return words[-1] if words else ""
 

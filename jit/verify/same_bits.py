@@ -134,7 +134,8 @@ def _has_nan(words: Any) -> bool:
 
 @functools.cache
 def _program() -> Any:
-    """Of each block of words the sum, and whether one of them is a NaN."""
+    """The row program of a digest: the sum of each block of words, and whether one of them is a
+    NaN."""
     word = scalar.arg(0)
     is_nan = (word & scalar.const(~SIGN)) > scalar.const(INFINITY)
     return ir_rows.Program(

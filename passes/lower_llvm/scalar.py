@@ -70,7 +70,7 @@ def narrow(f: Operations, x: Val, t: str) -> Val:
 
 
 def _f32_to_bf16(f: Operations, x: Val) -> Val:
-    """With integers: the machine's own instruction flushes subnormals."""
+    """Round to bfloat16 with integers: the machine's own instruction flushes subnormals."""
     u = f.conv("bitcast", x, "i32")
     near = u + 0x7FFF + (f.lshr(u, 16) & 1)
     bits = f.sel(f.cmp("uno", x, x), u | 0x400000, near)
@@ -203,7 +203,7 @@ def _by_powers_of_two(f: Operations, b: Val, signed: bool, bits: int, quick: Cal
 
 
 def _remainder(f: Operations, a: Val, b: Val, signed: bool) -> Val:
-    """With the sign of a; 0 where b is 0."""
+    """The remainder of a / b with the sign of a; 0 where b is 0."""
     return f.sel(f.cmp("eq", b, 0), f.const(a.ty, 0), a - _divide(f, a, b, signed) * b)
 
 
@@ -244,8 +244,8 @@ def _shift(f: Operations, op: str, a: Val, b: Val) -> Val:
 
 
 def _int_power(f: Operations, a: Val, b: Val, signed: bool) -> Val:
-    """By squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut towards
-    zero."""
+    """A power by squaring, modulo 2^bits. A negative exponent gives the quotient 1 / a^-b cut
+    towards zero."""
     one, zero = f.const(a.ty, 1), f.const(a.ty, 0)
     left = f.sel(f.cmp("slt", b, 0), zero, b) if signed else b
 

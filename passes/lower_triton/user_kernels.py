@@ -52,8 +52,8 @@ class Given(Source):
 
 
 def kernel_of(x: Any) -> tuple[str, Any]:
-    """By which decorator of Triton's something was made, the last of several, and what that gives
-    where nothing is interpreted."""
+    """The decorator of Triton's by which something was made, the last of several, and what that
+    gives where nothing is interpreted."""
     if "triton" in sys.modules:              # or nobody can have made one
         from triton.runtime.autotuner import Autotuner, Heuristics
         from triton.runtime.interpreter import InterpretedFunction

@@ -111,7 +111,7 @@ class Max(Pool):
 
 
 class MaxIndex(Max):
-    """And where it lies."""
+    """The largest tap, or the first that is no number, and where it lies."""
     uses_index = True
 
     def end(self) -> None:

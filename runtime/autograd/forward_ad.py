@@ -7,10 +7,10 @@ tangents apart.
 from typing import NamedTuple
 
 from ..ops import registry
-from ..ops import tangents as rules
 from ..ops.complex_views import region_of_copy, with_region
 from ..ops.convert import copy_op
 from ..ops.creation import zeros
+from ..ops.tangents import tangents_of
 from ..tensor import new
 from . import function_levels as functions
 from . import inplace as ip
@@ -156,7 +156,7 @@ def _run(op, values, tangents, attrs):
     outs = registry.apply(op, values, attrs)
     if all([t is None for t in tangents]) or not op.differentiable:
         return outs, (None,) * len(outs) if type(outs) is tuple else None
-    return outs, rules.of(op, values, tangents, outs, attrs)
+    return outs, tangents_of(op, values, tangents, outs, attrs)
 
 
 def _laid_like(tangents, shape, dtype):

@@ -128,7 +128,8 @@ def _rows_in_turn(y, inputs, create_graph, strict):
 
 
 def _rows_at_once(y, inputs, create_graph, strict):
-    """The same by one backward for all of them."""
+    """For each input the gradients of the elements of `y`, one a row, by one backward for all
+    rows."""
     from ..func.jacobians import rows
     return rows(y, inputs, create_graph, None)
 

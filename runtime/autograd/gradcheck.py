@@ -89,7 +89,7 @@ def _analytical(out, t):
 
 
 def _numerical(func, inputs, t, k, eps):
-    """The same rows from central differences in each input direction."""
+    """One row per output direction, from central differences in each input direction."""
     a = t._array
     n = a.size
     with modes.no_grad():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..ops import registry
-from ..ops import tangents as rules
+from ..ops.tangents import tangents_of
 from ..tensor import Tensor
 from .forward_ad import ForwardLevel
 
@@ -147,5 +147,5 @@ class LinearLevel(ForwardLevel):
 
 
 def _pushed(tangents, op, values, outs, attrs):
-    found = rules.of(op, values, tangents, outs, attrs)
+    found = tangents_of(op, values, tangents, outs, attrs)
     return found if type(found) is tuple else (found,)

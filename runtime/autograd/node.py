@@ -51,7 +51,7 @@ class SavedOutput:
 
     @classmethod
     def of(cls, array, cell, version, index=0):
-        """Of a plain tensor over this memory."""
+        """The saved output that is a plain tensor over this memory."""
         s = object.__new__(cls)
         s.array, s.cell, s.version, s.index, s.inside = array, cell, version, index, None
         return s

@@ -13,7 +13,7 @@ class Shape:
 
     @classmethod
     def of(cls, tensor):
-        """That of a tensor."""
+        """The shape and the type of a tensor."""
         return cls(tensor._array.shape, FROM_NUMPY[tensor._array.dtype])
 
     def numel(self):

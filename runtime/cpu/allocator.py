@@ -127,7 +127,7 @@ def _unknown(shape, strides):
 
 
 def _made_plain(shape, dtype, strides):
-    """The same arguments in the form that machine code takes."""
+    """Shape, type and strides in the form that machine code takes."""
     if not _plain(shape, dtype):
         sizes = shape if np.iterable(shape) else (shape,)
         shape, dtype = tuple(int(operator.index(n)) for n in sizes), np.dtype(dtype)

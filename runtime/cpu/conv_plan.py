@@ -46,7 +46,8 @@ _local = threading.local()
 
 
 def scratch(size):
-    """At least `size` bytes, aligned to 64, that this thread may use until it asks again."""
+    """Memory of at least `size` bytes, aligned to 64, that this thread may use until it asks
+    again."""
     found = memory.scratch(size, getattr(_local, "memory", None))
     if type(found) is np.ndarray:
         _local.memory = found

@@ -53,8 +53,8 @@ def band_run(r, fields, band, lanes, threads, how, epilogue, near, far):
 
 
 def few_run(r, fields, _, lanes, threads, how, epilogue, near, far):
-    """The same with a vector of neighbouring pixels: for few channels, or if a band would not
-    fit."""
+    """(kernel, units, work of a unit) with a vector of neighbouring pixels: for few channels, or if
+    a band would not fit. Completes the fields."""
     from whet.passes.lower_llvm.windows import depthwise, window_tiles
     taps, outs = fields["steps"], fields["outs"]
     tile = window_tiles.Tile(r.elem, 1, lanes, 2, bool(r.taps_at))

@@ -35,7 +35,7 @@ def distances(x, y):
 
 
 def pairs(x):
-    """Of n rows (..., n, k): the distance of each from each later one, n (n - 1) / 2 of them."""
+    """The distance of each of n rows (..., n, k) from each later one, n (n - 1) / 2 of them."""
     n = x.shape[-2]
     if not fits(x) or not x.size or n < 2:
         i, j = np.triu_indices(n, 1)

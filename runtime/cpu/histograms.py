@@ -19,7 +19,8 @@ def numbers(x, size, weights=None):
 
 
 def add_numbers(sums, x, weights, from_zero=False):
-    """The same, added to `sums`, which are taken as zero if `from_zero`."""
+    """Add to `sums` how often each number below their count is in a vector, or the sums of its
+    weights. `from_zero`: `sums` are taken as zero."""
     kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],
                         weights is not None)
     more = [] if weights is None else [indexed.converted(weights, sums.dtype)]

@@ -180,8 +180,8 @@ def combine(out, at, values, kind):
 
 
 def put_by(places, out, values, index):
-    """The same as `picked_by` for values that are put there: as many as places, or one. False where
-    an index is out of range: nothing was written then."""
+    """Put values to the places in an array of any strides that `places(shape, index, step=)` gives:
+    as many as places, or one. False where an index is out of range: nothing was written then."""
     step = walk(out)
     at = places(out.shape, index, step=step)
     if at is None:
@@ -222,9 +222,10 @@ def reduce(out, at, values, kind, include_self=True):
 
 
 def reduce_along(out, index, axis, values, kind, start, each):
-    """The same along an axis by the kernels of takes, of elements (`each`) or of slices, with
-    `start` in place of what is there; None: that counts. False where the kernels do not do it, or
-    an index is out of range: nothing was written then."""
+    """Combine values into `out` at the places that indices name along an axis: sum, prod, mean,
+    amax, amin. `each`: every element has its own index; otherwise an index names a slice. `start`:
+    what elements are before values come to them; None: what is there counts. False where the
+    kernels of takes do not do it, or an index is out of range: nothing was written then."""
     if not gather.combines(out, values):
         return False
     if (each and index.size and index.shape == values.shape and _whole(out, index, axis)

@@ -32,7 +32,7 @@ def run(what, lengths, arrays):
 
 
 def _by_numpy(what, lengths, arrays):
-    """The same with NumPy."""
+    """Run all steps of each row with NumPy."""
     carried, count = arrays[0], arrays[0].shape[-2] - 1
     for t in reversed(range(count)) if what.back else range(count):
         reads = [_read(arrays[one.array], one, t) for one in what.reads]

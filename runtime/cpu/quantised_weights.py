@@ -74,7 +74,8 @@ def pack_window(w, window):
 
 
 def unpacked_window(w, window, channels, features):
-    """Those weights, with the channels at the end: (O, height, width, C / groups)."""
+    """The weights that `pack_window` packed, with the channels at the end: (O, height, width, C /
+    groups)."""
     each, n = channels // window.groups, features // len(w)
     rows = unpacked(w, n, window.taps[0] * window.taps[1] * each)
     return rows.reshape(features, *window.taps, each)

@@ -55,7 +55,7 @@ class Writes:
         return None
 
     def of_copies(self):
-        """The same write to a copy, which is returned; None if that is impossible."""
+        """The recorded write, made to a copy, which is returned; None if that is impossible."""
         return [functools.partial(_on_a_copy, form) for form in self.forms]
 
 

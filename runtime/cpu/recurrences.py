@@ -43,7 +43,7 @@ def run(what, sizes, first, matrices, arrays, is_reversed, begins=None):
 
 
 def _by_numpy(what, sizes, first, matrices, arrays, is_reversed, begins):
-    """The same with NumPy."""
+    """Run all steps of a recurrent layer with NumPy."""
     count, rows, width = sizes
     begins = np.arange(count + 1) * rows if begins is None else begins
 
@@ -57,7 +57,7 @@ def _by_numpy(what, sizes, first, matrices, arrays, is_reversed, begins):
         return a.reshape(*a.shape[:-1], kind.parts, width)[..., p.part, :]
 
     def sums_of(source, n):
-        """Of each matrix, the sums of n rows, of which the step before has some."""
+        """For each matrix, the sums of n rows, of which the step before has some."""
         source, others = source[:n], None if first is None else first[len(source):n]
         return [np.concatenate([
             gemm.matmul(source, m),

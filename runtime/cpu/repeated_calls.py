@@ -137,7 +137,7 @@ def _tensor_members(T):
 
 
 def _cell_members(K):
-    """The same of a cell's."""
+    """name -> (kind, offset, is it read alone?) of a version cell's fields."""
     return dict(v=(I64, K["v"], 0),
                 h=(I64, K["h"], 0),
                 writer=(OBJECT, K["writer"], 0),
@@ -146,7 +146,7 @@ def _cell_members(K):
 
 
 def _node_members(N):
-    """The same of a node's."""
+    """name -> (kind, offset, is it read alone?) of an autograd node's fields."""
     return dict(op=(OBJECT, N["op"], 1),
                 attrs=(OBJECT, N["attrs"], 1),
                 seq=(I64, N["seq"], 0),

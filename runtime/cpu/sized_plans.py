@@ -86,7 +86,7 @@ def outlined(x, known):
 
 
 def filled(x, at):
-    """The same with sizes in the place of expressions."""
+    """Something with the sizes of a call in the place of expressions."""
     if type(x) is tuple:
         return tuple([filled(y, at) for y in x])
     if type(x) is Outline:

@@ -49,7 +49,8 @@ def median(x, axis=-1, ignore_nan=False):
 
 
 def median_value(x, axis=-1, ignore_nan=False):
-    """The same without its position."""
+    """The lower of the middle elements along an axis, the axis at size 1; a NaN if there is one and
+    it counts."""
     value, position = median(x, axis, ignore_nan)
     partial(position)
     return value

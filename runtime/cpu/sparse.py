@@ -53,8 +53,8 @@ def pointed_sums(values, pointers, come, dense):
 
 
 def equal_sums(values, pointers, come, dense, each, ones):
-    """The same of rows of `each` entries, which begin where they should: nobody asks whether they
-    do. `ones` says that all values are: kernels multiply by them, exports need not."""
+    """`row_sums` of entries row by row, each row of `each` entries. It is not checked that
+    `pointers` say so. `ones`: all values are one: kernels multiply by them, exports need not."""
     return _sums_of_rows(values, pointers, come, dense, True)
 
 

@@ -268,7 +268,7 @@ def _processors():
 
 
 def among(keys):
-    """Those of some kernels' keys that wait to be compiled well."""
+    """Which of these keys of kernels wait to be compiled well."""
     if _pending:
         _wake()                          # a child of a fork has no thread yet
     return [k for k in keys if k in _pending]

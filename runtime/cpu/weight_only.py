@@ -76,7 +76,7 @@ def linear(x, w, scales, bias, features, bits, block):
 
 
 def _reference(x, w, scales, bias, features, bits, block):
-    """The same in NumPy, a step at a time."""
+    """x times packed weights, plus a bias, in NumPy, a step at a time."""
     q = unpacked(w, np.ones_like(scales), features, bits, block)
     total = np.zeros((*x.shape[:-1], features), "f4")
     for b in range(len(scales)):

@@ -325,7 +325,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """The same, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`.
+    """What `memory_stats` says, by the parts of the names: `["allocated_bytes"]["all"]["peak"]`.
 
     >>> import whet
     >>> whet.cuda.memory_stats_as_nested_dict()["allocated_bytes"]["all"]["peak"] >= 0
@@ -402,7 +402,7 @@ def host_memory_stats() -> dict[str, int]:
 
 
 def host_memory_stats_as_nested_dict() -> dict[str, Any]:
-    """The same, by the parts of the names: `["active_bytes"]["peak"]`.
+    """What `host_memory_stats` says, by the parts of the names: `["active_bytes"]["peak"]`.
 
     >>> import whet
     >>> x = whet.ones(2).pin_memory()

@@ -56,7 +56,7 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
 
 
 def computed(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
-    """The same, with no plan."""
+    """The results of an op, computed on the device of its operands, with no plan."""
     if op.is_view:
         return view(op, arrays, attrs)
     try:
@@ -100,7 +100,8 @@ def by_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int
 
 
 def on_the_host(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
-    """The same, of an op that nothing but the CPU is meant to compute."""
+    """What an op gives, computed by the CPU, without a warning: nothing else is meant to compute
+    it."""
     made = op.forward(*[on_host(a) for a in arrays], **attrs)
     if type(made) is tuple:
         return tuple([transfers.to_device(np.asarray(a), index) for a in made])
@@ -124,7 +125,8 @@ def write_over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> bool
 
 
 def written_over(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
-    """The same into a copy of the first operand."""
+    """A copy of the first operand, into which the op has written its values; what `write_over`
+    returns."""
     out = pointwise.copied(arrays[0])
     if write_over(op, (out, *arrays[1:]), attrs):
         return out

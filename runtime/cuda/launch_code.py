@@ -241,7 +241,7 @@ def launcher() -> Callable[..., int]:
 
 
 def _by_ctypes(address: int, stream: int, *values: int) -> int:
-    """The same where machine code cannot be called: with Python's lock held, too."""
+    """Launch a kernel where machine code cannot be called; Python's lock is held meanwhile."""
     word, number = C.c_uint64, C.c_uint
     words = (word * (HEAD + len(values))).from_address(address)
     for k, value in enumerate(values):

@@ -131,8 +131,8 @@ def with_numbers(operands: Sequence[Any], to_number: Callable[[Any], Any]) -> li
 
 
 def run_into(op: Any, arrays: Sequence[Any], out: DeviceArray) -> bool:
-    """The same, written over the first operand. False where the result has another type or shape,
-    or an operand overlaps it: then nothing was done."""
+    """Compute an op of single elements, written over the first operand. False where the result has
+    another type or shape, or an operand overlaps it: then nothing was done."""
     kernel, xs = _planned(op, arrays)
     typed = Typed(kernel, [x.geometry if type(x) is DeviceArray else x for x in xs], None)
     if typed.dtypes[0] != out.dtype or common_shape(

@@ -123,7 +123,7 @@ def adaptive_avg_pool(x: DeviceArray, *, output_size: Sequence[int]) -> DeviceAr
 
 
 def adaptive_avg_pool_grad(g: DeviceArray, *, x_shape: Sequence[int]) -> DeviceArray:
-    """Its gradient."""
+    """The gradient of `adaptive_avg_pool`."""
     windows = adaptive(x_shape[2:], g.shape[2:])
     covering = [pooling._covering(w, n) for w, n in zip(windows, x_shape[2:], strict=True)]
     return run(g, covering, "spread", [hi - lo for lo, hi, _ in windows])[0]

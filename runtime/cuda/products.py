@@ -193,7 +193,7 @@ def _lowered(contract: Any, kind: str, numbers: dict[str, int], wide: bool, tile
 
 def of_matrices(arrays: Sequence[Any], epilogue: Any = None,
                 operands: Sequence[DeviceArray] = ()) -> DeviceArray:
-    """The same; matrices in many batch dimensions are moved where they must lie along one."""
+    """a @ b by matrices in any batch dimensions, which are moved where they must lie along one."""
     a, b = arrays
     if a.dtype.kind == "c":
         raise NoForm("matmul: no form of it for CUDA devices yet, for complex numbers")

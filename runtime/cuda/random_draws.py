@@ -29,7 +29,7 @@ def drawn(op: Any, shape: tuple[int, ...], seed: int, at: int, index: int) -> De
 
 def at_position(op: Any, shape: tuple[int, ...], numbers: Sequence[Any],
                 index: int) -> DeviceArray:
-    """The same. `numbers`: the position, and the seed."""
+    """The numbers of an op for draws. `numbers`: the position in a seed's stream, and the seed."""
     n, draw = prod(shape), op.draw
     flat = empty(index, (draw.room(n),), draw.dtype)
     if n:

@@ -75,8 +75,8 @@ def _in_a_stream(run: Callable[..., Any], index: int) -> Callable[..., Any]:
 
 
 def _over(run: Callable[..., Any]) -> Callable[..., Any]:
-    """The same of one that writes over the first operand; it does nothing, and gives None, where
-    another one shares its memory: the plan's operands lie apart."""
+    """A plan of an op that writes over the first operand, as a function. It does nothing, and
+    returns None, where another operand shares its memory: the plan's operands lie apart."""
     def again(out: DeviceArray, *others: Any) -> bool | None:
         for a in others:
             if type(a) is DeviceArray and a.held is out.held:

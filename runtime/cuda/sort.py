@@ -168,7 +168,7 @@ def mode(x: DeviceArray, dim: int) -> Picked:
 
 
 def _mode(x: DeviceArray) -> Picked:
-    """Of each sorted element: how many are equal, and where the last of them stands."""
+    """For each sorted element: how many are equal, and where the last of them stands."""
     from ..cpu.reduce import reduction_program
     from . import rows
     made = Sorted(x, descending=False)

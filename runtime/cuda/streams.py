@@ -113,7 +113,7 @@ class _Choice:
         m.choose_device(self.device)
 
     def undo(self) -> None:
-        """As before."""
+        """Choose the stream again that was chosen before."""
         m.choose_stream(self.device, self.kept_stream)
         m.choose_device(self.kept_device)
 

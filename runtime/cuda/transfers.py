@@ -105,7 +105,7 @@ def transfer(a: np.ndarray | DeviceArray, index: int | None, non_blocking: bool)
 
 
 def pinned_copy(a: np.ndarray) -> np.ndarray:
-    """The same elements in pinned memory."""
+    """A copy of the elements in pinned memory."""
     made = m.machine().pinned.array(a.shape, a.dtype)
     np.copyto(made, a)
     return made

@@ -249,7 +249,7 @@ def get_world_size(group=None):
 
 
 def get_backend(group=None):
-    """By what the processes of a group communicate."""
+    """The name of what the processes of a group communicate by."""
     return _member(group).backend
 
 
@@ -371,7 +371,7 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """The same, with an error for members that are late."""
+    """Wait until all members are here; an error for members that are late."""
     _member(group)
 
 

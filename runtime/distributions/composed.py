@@ -106,7 +106,7 @@ class MixtureSameFamily(Distribution):
         return c.MixtureSameFamilyConstraint(self.component_distribution.support)
 
     def _pad(self, value):
-        """With a dimension for the components."""
+        """A tensor with one more dimension for the components."""
         return value.unsqueeze(-1 - len(self._event_shape))
 
     def _weights(self):

@@ -394,7 +394,7 @@ class _LowerTriangular(Constraint):
 
 
 class _LowerCholesky(Constraint):
-    """The same with a positive diagonal."""
+    """Matrices with 0 above the diagonal and a positive diagonal."""
     event_dim = 2
 
     def check(self, value):
@@ -402,7 +402,7 @@ class _LowerCholesky(Constraint):
 
 
 class _CorrCholesky(Constraint):
-    """The same with rows of length 1."""
+    """Matrices with 0 above the diagonal and a positive diagonal, whose rows have length 1."""
     event_dim = 2
     roundings = 10                               # that each of the entries of a row may be off by
 

@@ -138,7 +138,7 @@ def _mixed(means, cross, p, q):
 
 
 def _infinite(p, q):
-    """Of every p values are possible that are none of q."""
+    """Cross entropy where for every p values are possible that are none of q: infinite."""
     shape, like = whet.broadcast_shapes(p.batch_shape, q.batch_shape), p.mean
     return whet.full(shape, math.inf, dtype=like.dtype, device=like.device)
 

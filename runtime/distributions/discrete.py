@@ -296,7 +296,7 @@ class _OfCategorical(Distribution):
 
 
 class OneHotCategorical(_OfCategorical):
-    """The same as vectors with a single 1.
+    """A categorical distribution whose samples are vectors with a single 1.
 
     >>> import whet
     >>> whet.distributions.OneHotCategorical(whet.tensor([0.25, 0.75])).sample().sum()
@@ -331,7 +331,7 @@ class OneHotCategorical(_OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, with the gradient of the probabilities.
+    """A `OneHotCategorical` whose samples have the gradient of the probabilities.
 
     >>> import whet
     >>> whet.distributions.OneHotCategoricalStraightThrough(whet.ones(3)).rsample().sum()

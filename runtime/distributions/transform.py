@@ -78,7 +78,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size=1):
-        """The same with another cache."""
+        """This transform with another cache."""
         if cache_size == self._cache_size:
             return self
         new = object.__new__(type(self))

@@ -23,9 +23,9 @@ MOST_TRIED = 1 << 26             # bytes of the operands that an op is tried on
 
 
 class Like(NamedTuple):
-    """What a result is like. `of`: the operand whose memory it lies in, `offset` bytes behind that
-    one's first element; None where it has its own."""
-    of: int | None
+    """What a result is like. `operand`: the operand whose memory it lies in, `offset` bytes behind
+    the first element of that; None where it has its own."""
+    operand: int | None
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -62,10 +62,10 @@ def _key(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[Any,
 def _new_or_view(like: list[Like | None] | Like, arrays: Sequence[Any]) -> Any:
     if isinstance(like, list):
         return tuple([None if one is None else _new_or_view(one, arrays) for one in like])
-    if like.of is None:
+    if like.operand is None:
         return empty(like.shape, like.dtype, like.strides)
-    of = arrays[like.of]
-    return MetaArray.at(of.held, of.address + like.offset, like.shape, like.strides, like.dtype)
+    base = arrays[like.operand]
+    return MetaArray.at(base.held, base.address + like.offset, like.shape, like.strides, like.dtype)
 
 
 def _described_results(op: Any, arrays: Sequence[Any],

@@ -144,7 +144,7 @@ def _check_places(offsets: Any, lengths: Any, count: int) -> None:
 
 
 def narrow(tensor: Any, dim: int, start: Any, length: Any, layout: Any = jagged) -> Any:
-    """Of each row of a dense tensor the elements from `start` on, so many of them: each a number
+    """From each row of a dense tensor the elements from `start` on, so many of them: each a number
     or a tensor with one for each row. The memory is the tensor's.
 
     >>> import whet

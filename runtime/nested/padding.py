@@ -52,7 +52,7 @@ def with_rows(x: NestedTensor, values: Any) -> NestedTensor:
 
 
 def without_gaps(x: NestedTensor) -> NestedTensor:
-    """The same parts, none of which ends before the next one begins."""
+    """The parts of x, none of which ends before the next one begins."""
     if x._lengths is None:
         return x
     offsets = offsets_of(x._lengths)

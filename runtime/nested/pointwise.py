@@ -77,7 +77,7 @@ def of_elements(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @family(*(f"{name}_" for name in ELEMENTWISE), *IN_PLACE, *(f"__i{name}__" for name in OPERATORS))
 def in_place(func: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """The same, written over the first operand."""
+    """A function of single elements, written over the first operand."""
     if not is_nested(self):
         raise refusal(func.__name__, "a dense tensor cannot hold what is made of a nested one")
     _, held, named = beside(func.__name__, (self, *args), kwargs)

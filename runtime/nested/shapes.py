@@ -320,7 +320,7 @@ def unsqueeze(func: Any, input: Any, dim: int) -> Any:
 
 @rule("contiguous")
 def contiguous(self: Any, memory_format: Any = None) -> Any:
-    """The same without gaps, and with values in row-major order."""
+    """The tensor without gaps, and with values in row-major order."""
     x = without_gaps(self)
     held = x._held.contiguous()
     return self if x is self and held is self._held else x._with(held)

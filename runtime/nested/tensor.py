@@ -37,26 +37,26 @@ def _forget(key: int, reference: Any) -> None:
 class RaggedSize:
     """The size of a ragged dimension: a symbol, since each part has another one. Those of tensors
     that share their offsets are equal."""
-    __slots__ = ("of", "times")
+    __slots__ = ("offsets", "times")
     stands_for_a_size = True
 
-    def __init__(self, of: Any, times: int = 1) -> None:
-        self.of, self.times = of, times
+    def __init__(self, offsets: Any, times: int = 1) -> None:
+        self.offsets, self.times = offsets, times
 
     def __eq__(self, other: Any) -> bool:
-        return (type(other) is RaggedSize and other.of is self.of
+        return (type(other) is RaggedSize and other.offsets is self.offsets
                 and other.times == self.times)
 
     def __hash__(self) -> int:
-        return hash((id(self.of), self.times))
+        return hash((id(self.offsets), self.times))
 
     def __mul__(self, n: Any) -> Any:
-        return RaggedSize(self.of, self.times * n) if isinstance(n, int) else NotImplemented
+        return RaggedSize(self.offsets, self.times * n) if isinstance(n, int) else NotImplemented
 
     __rmul__ = __mul__
 
     def __repr__(self) -> str:
-        return f"{self.times}*" * (self.times != 1) + f"j{_number_of(self.of)}"
+        return f"{self.times}*" * (self.times != 1) + f"j{_number_of(self.offsets)}"
 
 
 @dataclass(eq=False, repr=False)

@@ -22,7 +22,7 @@ class Projections:
 
     @classmethod
     def of(cls, module):
-        """Those of `nn.MultiheadAttention`."""
+        """The projections of an `nn.MultiheadAttention`."""
         return cls(module.in_proj_weight,
                    (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight))
 

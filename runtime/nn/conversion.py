@@ -35,7 +35,7 @@ def _moved(p, fn):
 
 
 def _new(p, fn):
-    """Another parameter."""
+    """What `fn` makes of `p`, as another parameter."""
     made = Parameter(fn(p), p.requires_grad)
     if p.grad is not None:
         made.grad = fn(p.grad).requires_grad_(p.grad.requires_grad)
@@ -43,7 +43,7 @@ def _new(p, fn):
 
 
 def _swapped(p, fn):
-    """The same object, which has become what another parameter is."""
+    """`p` itself, which has become what `fn` makes of it."""
     made, grad = fn(p), p.grad
     if made is p:
         return p

@@ -37,7 +37,7 @@ def scatter(inputs, target_gpus, dim=0):
 
 
 def scatter_kwargs(inputs, kwargs, target_gpus, dim=0):
-    """The same of the arguments of a call: those of each device."""
+    """For each device its part of the positional and keyword arguments of a call."""
     args = [*scatter(inputs, target_gpus, dim)] if inputs else []
     named = [*scatter(kwargs, target_gpus, dim)] if kwargs else []
     count = max(len(args), len(named))

@@ -69,8 +69,8 @@ def _gathered(a, *index, dims):
 
 
 def _gathered_at_several(a, index, dims):
-    """The same for several dimensions, neighbours taken as one; None where the kernels do not do
-    it, or an index is out of range."""
+    """What indices name in several dimensions, neighbours taken as one; None where the kernels do
+    not do it, or an index is out of range."""
     d, end = dims[0], dims[-1] + 1
     if not a.size or not all(i.size and picks.fits(a, i) for i in index):
         return None
@@ -153,7 +153,8 @@ def put_slices(out, values, *index, dims, accumulate):
 
 
 def _put_alone(out, values, *index, dims, accumulate):
-    """The same for indices of any dimensions, and values that broadcast to what they name."""
+    """Write or add values by indices of any dimensions, with a kernel; values broadcast to what
+    they name."""
     if not indexed.suit(out, values, *index):
         return False
     if values.size != 1:
@@ -337,11 +338,11 @@ class _PutOp(Op):
         return Written(Named(index, dims, wraps=True), values, "sum" if accumulate else "put")
 
     def on_device(self, arrays, attrs, index):
-        """A copy, some elements of which are written over."""
+        """A copy of the first operand, into which elements are written."""
         return devices.beyond.written_over(self, arrays, attrs, index)
 
     def write_on_device(self, arrays, attrs):
-        """The same over the first operand."""
+        """Write elements into the first operand; False where the device has no kernel for it."""
         return devices.beyond.write_over(self, arrays, attrs)
 
     put = staticmethod(put_slices)

@@ -62,7 +62,7 @@ def _ours(x):
 
 
 def _operand(x):
-    """The same of anything that NumPy takes for an array: lists and tuples of numbers, too."""
+    """What NumPy takes for an array, as a tensor or number: also lists and tuples of numbers."""
     if not isinstance(x, list | tuple):
         return _ours(x)
     return (FUNCTIONS["as_tensor"](x) if any(map(is_tensor, x))

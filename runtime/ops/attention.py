@@ -56,7 +56,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
 
 def _by_ops(query, key, value, attn_mask, dropout_p, is_causal, scale):
-    """The same in ops that there are for all."""
+    """softmax(query @ key.T * scale + mask) @ value, in ops that have kernels for any operands."""
     if query.shape[:-2] != value.shape[:-2] and 0 in (*key.shape[:-1], *value.shape):
         # Nothing to attend to: as the query asks, whatever the batches are.
         return attached(query.new_zeros((*query.shape[:-1], value.shape[-1])), query, key, value)
@@ -195,7 +195,8 @@ def _attention_backward(g, q, k, v, y, logs, mask=None, *, scale, is_causal):
 
 
 def _attention_vjp(g, ys, q, k, v, mask=None, *, scale, is_causal):
-    """By the kernels; in ops where gradients of the gradients may be wanted."""
+    """The gradients of attention by its kernels; in ops where gradients of the gradients may be
+    wanted."""
     (y, logs), g = ys, g[0]
     if not modes.state.flags & modes.GRAD:
         return *attention_backward(g, q, k, v, y, logs, mask, scale=scale,

@@ -175,7 +175,7 @@ class Watch(Observer):
         return len(self.values) + len(self.numbers) - 1
 
     def counted(self, at):
-        """The same counted from 0 on, once there are no more numbers to come."""
+        """What `place` returns, counted from 0 on, once there are no more numbers to come."""
         return at if at is None or at >= 0 else len(self.values) + len(self.numbers) - 1 - at
 
     def beside(self, source, made):

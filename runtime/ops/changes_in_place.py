@@ -30,7 +30,7 @@ def _viewed(op, a, attrs):
 
 
 def reshape_now(op, t, attrs):
-    """The same, unseen by observers."""
+    """Give a tensor another shape in place, unseen by observers."""
     name = op.name + "_"
     if modes.state.flags & modes.GRAD and t.requires_grad:
         source = t if t._base is None else t._base

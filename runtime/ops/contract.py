@@ -90,18 +90,19 @@ def _as_attention_or_product(b, x, y):
 
 
 class ProductOp(Op):
-    """A product of matrices: `of(products, *arrays)` says it by `whet.cuda.products`."""
+    """A product of matrices: `by_products(products, *arrays)` computes it on a
+    device, where `products` is `whet.cuda.products`."""
     family = "contract"
     any_sizes = memo = product = True
 
-    def __init__(self, name, forward, vjp, of, **kw):
-        self.of = of
+    def __init__(self, name, forward, vjp, by_products, **kw):
+        self.by_products = by_products
         super().__init__(name, forward, vjp, **kw)
 
     def on_device(self, arrays, attrs, index):
-        """The same order of sums, lowered for the device."""
+        """The product on a device: the CPU's order of sums, lowered for it."""
         from ..cuda import products
-        return self.of(products, *arrays)
+        return self.by_products(products, *arrays)
 
 
 matmul_op = ProductOp(

@@ -75,7 +75,7 @@ def _channels(x, n):
 
 
 def _apart(y, n):
-    """And back."""
+    """(items, n * channels, ...) as (n, items, channels, ...): undoes `_channels`."""
     items, channels, *sizes = y._array.shape
     return y.reshape((items, n, channels // n, *sizes)).movedim(1, 0)
 

@@ -254,7 +254,8 @@ def _made(op, attrs, device):
 
 
 def _made_elsewhere(op, device, size, dtype, value=0, memory_format=None):
-    """The same on another device than the CPU, where the host has no memory for it."""
+    """A tensor by one of the ops above, on another device than the CPU, where the host has no
+    memory for it."""
     strides = None
     if memory_format is not None and memory_format is not contiguous_format:
         with allocator.without_memory():

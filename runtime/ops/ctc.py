@@ -232,7 +232,7 @@ def _by_ops(scores, first, barred, lengths):
 
 
 def _backward_by_ops(g, _alphas, scores, first, barred, lengths):
-    """The same gradients, step by step in ops."""
+    """The gradients, step by step in ops: for devices, and for gradients of gradients."""
     scores, first = (
         x if x.requires_grad else x.detach().requires_grad_() for x in (scores, first))
     last = _by_ops(scores, first, barred, lengths)

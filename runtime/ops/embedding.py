@@ -172,8 +172,8 @@ class UnequalBags:
         return self.sum_of(rows, F["arange"](self.n))
 
     def sum_of(self, table, index, weights=None):
-        """The same of rows of a table, times their weights: a product of a sparse matrix, whose
-        values are these, or ones."""
+        """The sums of bags of a table's rows, times their weights: a product of a sparse matrix,
+        whose values are these, or ones."""
         if weights is None:
             weights = F["ones"](index.shape[0], dtype=table.dtype)
         return pointed_sums(weights, self.pointers, index, table)

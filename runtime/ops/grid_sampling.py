@@ -19,8 +19,9 @@ from .zero_gradients import attached
 
 # ---- sums over taps ------------------------------------------------------------------------------
 class TapsOp(Op):
-    """Of planes (..., C, S), and for each of some taps places (..., P) and weights (..., P). The
-    three of them are each other's gradients, each being linear in every operand but the places."""
+    """An op on planes (..., C, S) that has for each of some taps places (..., P) and weights (...,
+    P). The three of them are each other's gradients, each being linear in every operand but the
+    places."""
     family = "gather"
     total = memo = any_sizes = True
 

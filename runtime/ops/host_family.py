@@ -65,7 +65,7 @@ class LinAlgError(RuntimeError):
 
 
 def matrix(name, a):
-    """At least two dimensions."""
+    """Raise unless an operand has at least two dimensions."""
     if a.ndim < 2:
         raise RuntimeError(
             f"linalg.{name}: The input tensor A must have at least 2 dimensions, got "

@@ -368,7 +368,8 @@ def __setitem__(self, index, value):
 
 @guard
 def _put_in_part(self, index, value):
-    """The same for an index of any kind, with a record where one is wanted."""
+    """Write to the part of a tensor that an index of any kind names, with a record where one is
+    wanted."""
     value = _as_value(self, value)
     found = _Index(self._array.shape, index)
     t = self if found.whole else found.view(self)

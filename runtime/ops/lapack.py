@@ -20,7 +20,7 @@ from .surface import FUNCTIONS as F
 
 
 def _good(make):
-    """Well-conditioned matrices."""
+    """Samples of well-conditioned matrices."""
     n = 3
     yield Sample(make(n, n) + 3 * F["eye"](n, dtype=make.dtype))
     yield Sample(make(2, n, n) + 3 * F["eye"](n, dtype=make.dtype))
@@ -31,7 +31,7 @@ def _leaf(x):
 
 
 def well_conditioned(make):
-    """The same as leaves that want a gradient."""
+    """Samples of well-conditioned matrices, as leaves that want a gradient."""
     for s in _good(make):
         yield Sample(_leaf(s.args[0]) if make.grad else s.args[0].detach())
 
@@ -259,7 +259,7 @@ def _pinv_run(a, atol, rtol, *, hermitian):
 
 
 def _pinv_vjp(g, y, a, _atol, _rtol, *, hermitian):
-    """Of any rank, as long as that does not change."""
+    """The gradient of the pseudo-inverse, of any rank as long as that does not change."""
     yh, gh = _h(y), _h(g)
     m, n = sizes_of(a)[-2:]
     if m <= n:

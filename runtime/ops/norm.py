@@ -43,7 +43,8 @@ def _layer_grad_by_definition(weighted):
 
 
 def _layer_grad_each(op, n, inputs, batched, attrs):
-    """With weights of each example: the gradient is multiplied by them first."""
+    """Gradients of layer_norm with weights of each example: the gradient is multiplied by them
+    first."""
     g, *others, weight, count = inputs
     ndim = max(example_ndim(x, b) for x, b in zip(inputs[:2], batched))
     g = (aligned(g, ndim) if batched[0] else g) * aligned(weight, ndim)
@@ -51,7 +52,7 @@ def _layer_grad_each(op, n, inputs, batched, attrs):
 
 
 def _layer_norm_each(op, n, inputs, batched, attrs):
-    """With weights of each example: they come after the rest."""
+    """layer_norm with weights of each example: they come after the rest."""
     x, weight, bias, eps, count = inputs
     y, mean, scale = normalize_op.batch(n, (x if batched[0] else repeated(x, n), eps, count),
                                         (True, False, False), attrs)

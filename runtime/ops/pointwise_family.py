@@ -259,7 +259,7 @@ class PointwiseOp(Op):
     numbers_go_along = True
 
     def on_device(self, arrays, attrs, index):
-        """The same expression, lowered for the device."""
+        """The expression, lowered for the device."""
         from ..cuda import pointwise
         try:
             return pointwise.run(self, arrays, index)
@@ -483,8 +483,8 @@ def inplace(op, t, args, attrs=None):
 
 
 def inplace_now(op, t, args, attrs, ip, level=None):
-    """The same, unseen by observers. Where `t` is a tensor of a level, the history is that of
-    the level's tensors alone."""
+    """`t = op(t, *args)`, written into t's memory and history, unseen by observers. Where `t` is a
+    tensor of a level, the history is that of the level's tensors alone."""
     name, inputs = op.writer, (t, *args)
     owned = registry.is_tensor if level is None else level.owns
     wanted = modes.state.flags & modes.GRAD and any(

@@ -163,7 +163,7 @@ def evenly(start, end, steps, dtype):
 
 
 def _evenly_few(start, end, steps, dtype):
-    """The same of few numbers, by fewer calls of NumPy."""
+    """A few evenly spaced numbers, by fewer calls of NumPy."""
     out, half = memory.empty((steps,), dtype.np), steps // 2
     far = np.arange(steps, dtype=np.float64)
     far *= (float(end) - float(start)) / (steps - 1)

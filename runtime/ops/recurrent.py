@@ -324,7 +324,7 @@ class RecurrentBackwardOp(_StepsOp):
         return first.movedim(1, 0), *states
 
     def by_definition(self, *inputs, is_reversed, spends):
-        """The same in ops."""
+        """The gradients of a recurrent layer in ops."""
         named, w, begins = self.named(inputs)
         sizes = None if begins is None else begins.diff().tolist()
         made = by_ops(self.recipe(named, named["kept"].dtype.short), named, None, [w], w.shape[1],

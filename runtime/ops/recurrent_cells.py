@@ -166,9 +166,9 @@ def forward_recipe(cell: Cell, dtype: str, has_bias: bool, keep: bool) -> Recipe
 
 @functools.lru_cache(None)
 def backward_recipe(cell: Cell, dtype: str, gradients: frozenset[str]) -> Recipe:
-    """The steps back. `gradients`: the names of the gradients that there are, beside those of the
-    states and of the kept sums, which is made. A sum is read before its gradient is written: both
-    may be in one place."""
+    """The steps of the backward. `gradients`: which gradients of results there are, by name. Those
+    of the states are always there; that of the kept sums is made. A sum is read before its gradient
+    is written: both may be in one place."""
     w, series, count = _Writer(1), kernels.Series, len(cell.kept)
     sizes = {"g_y": 1, "g_more": count, **{f"g_before{i}": 1 for i in range(cell.states)}}
     for name in sizes:

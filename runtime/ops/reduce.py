@@ -61,7 +61,7 @@ class ReduceOp(Op):
         return rows.of_op(self, arrays, attrs, index)[0]
 
     def batch(self, n, inputs, batched, attrs):
-        """The same axes, one further."""
+        """The op over the same axes, each counted one further: a batch lies in front."""
         return reduced_apart(self, *inputs, attrs)
 
     def onnx(self, b, x, *, dim, keepdim, dtype=None):

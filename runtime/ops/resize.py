@@ -117,7 +117,7 @@ weights_op = _made_by_sizes("resized_weights", _weights, 1, float32)
 
 @functools.lru_cache(256)
 def _kept_sums(dtype, transposed, **map_):
-    """The same as sums of slices."""
+    """The taps of a resize as sums of slices, for kernels; kept for the next calls."""
     places, weights = _kept_taps(**map_)
     taps = axis_taps.Taps(map_["n"], np.stack(places)[:, None],
                           None if weights is None else np.stack(weights)[:, None], dtype.np)
@@ -133,9 +133,10 @@ def _kept_arrays(dtype, **map_):
 
 
 def _tensors(x, **map_):
-    """The same as tensors; where a trace looks on they come of ops that go by the sizes."""
+    """(places, weights or None) of each tap, as tensors; where a trace looks on they come of ops
+    that go by the sizes."""
     plain = {**map_, "n": int(map_["n"]), "out": int(map_["out"])}
-    if _unseen(x):
+    if _nobody_looks_inside(x):
         return [(literal(p), None if w is None else literal(w))
                 for p, w in _kept_arrays(x.dtype, **plain)]
     places, weights = _kept_taps(**plain)
@@ -189,12 +190,12 @@ def _spread(g, dim, **map_):
 
 def _at_once(x, map_):
     """Is there one kernel for all taps, and nobody who wants to see each?"""
-    return (_unseen(x) and x._array.size > 0
+    return (_nobody_looks_inside(x) and x._array.size > 0
             and axis_taps.fits(x._array, len(_kept_taps(**map_)[0])))
 
 
-def _unseen(x):
-    """Does nobody look at the parts of calls, which are the CPU's?"""
+def _nobody_looks_inside(x):
+    """Are the operands the CPU's, and is there no observer of the parts of calls?"""
     return (not any([o.wants_parts for o in modes.state.observers]) and not size_arguments.followers
             and type(x._array) is np.ndarray)
 

@@ -90,7 +90,7 @@ class Interpolation(Filter):
 
 
 class Linear(Interpolation):
-    """Of two neighbours."""
+    """Interpolation of two neighbours."""
     reach = 1.0
 
     def source(self, scale, align_corners):
@@ -105,7 +105,8 @@ class Linear(Interpolation):
 
 
 class Cubic(Interpolation):
-    """Of four neighbours. PyTorch's parameter is another one where a filter may grow."""
+    """Interpolation of four neighbours. PyTorch's parameter is another one where a filter may
+    grow."""
     reach = 2.0
 
     def neighbours(self, i, t):

@@ -36,8 +36,9 @@ class RowsOp(Op):
         return outs[0] if len(outs) == 1 else tuple(outs)
 
     def batch(self, n, inputs, batched, attrs):
-        """The same axes, one further. One number a row may differ between the examples, but what
-        lies along the rows may not: where it does, a rule of the op's own says what to do."""
+        """The program over the same axes, each counted one further: a batch lies in front. One
+        number a row may differ between the examples, but what lies along the rows may not: where it
+        does, a rule of the op's own says what to do."""
         full = inputs[0]
         ndim = example_ndim(full, batched[0])
         if (not ndim and all([

@@ -70,7 +70,7 @@ class ScanOp(Op):
         return tuple(r) if type(r) is list else r
 
     def on_device(self, arrays, attrs, index):
-        """The same order of sums on a device."""
+        """The scan on a device, in the CPU's order of sums."""
         return devices.beyond.scans.of_op(self.name, arrays[0], attrs["dim"])
 
 

@@ -135,7 +135,7 @@ def _unique(a, inverse, counts, dim, consecutive):
 
 
 def _unique_slices(a, dim, consecutive):
-    """The same of slices along a dimension, or with NumPy alone of elements."""
+    """The different slices along a dimension, or with NumPy alone the different elements."""
     if dim is None:
         flat = a.reshape(-1)
         rows = flat.reshape(-1, 1)

@@ -334,8 +334,8 @@ def _fraction(a, x, front):
 
 
 def _far_out(a, x, upper):
-    """P(a, x), or 1 - P, for large a: Temme's uniform expansion, of which the first terms are
-    all that counts."""
+    """P(a, x), or 1 - P, for large a: Temme's uniform expansion, whose later terms are below the
+    precision."""
     mu = (x - a) / a
     near = np.abs(mu) < 1e-3
     small = mu * mu * (1 / 2 - mu * (1 / 3 - mu * (1 / 4 - mu * (1 / 5 - mu / 6))))

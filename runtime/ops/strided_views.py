@@ -136,7 +136,7 @@ unfold_sum_op = Op(
 
 
 def _unfolded_onto(out, g, shape, dimension, size, step):
-    """The same by kernels, onto zeros. Is it done?"""
+    """Add the gradient of windows onto zeros with a kernel. Is it done?"""
     if not shape or not indexed.suit(out, g):
         return False
     n, at = g.shape[dimension], (builtins.slice(None),) * dimension

@@ -26,7 +26,7 @@ class _Local(Node):
         self.metadata = tuple((t._array.shape, t.dtype) for t in outs)
 
 
-def of(op, inputs, tangents, outs, attrs):
+def tangents_of(op, inputs, tangents, outs, attrs):
     """The tangents of an op's results: by its own rule, if it has one. None is zero."""
     own = op.jvp(inputs, tangents, outs, attrs)
     if own is not NotImplemented:
@@ -39,7 +39,8 @@ def of(op, inputs, tangents, outs, attrs):
 
 
 def linear(op, inputs, tangents, attrs):
-    """Of an op that is linear in all of the operands `op.linear` together."""
+    """The tangent of the result of an op that is linear in all of the operands `op.linear`
+    together."""
     return apply(op,
                  tuple([_or_zero(x, t) if i in op.linear else x
                         for i, (x, t) in enumerate(zip(inputs, tangents))]), attrs)
@@ -50,8 +51,8 @@ def _or_zero(x, tangent):
 
 
 def product(op, inputs, tangents, attrs):
-    """Of an op that is linear in each of its first two operands, and adds the third, if there is
-    one."""
+    """The tangent of the result of an op that is linear in each of its first two operands, and adds
+    the third, if there is one."""
     (a, b), (ta, tb) = inputs[:2], tangents[:2]
     more = [t for t in tangents[2:] if t is not None]
     total = None
@@ -76,7 +77,7 @@ def forward_product(pairs, cotangents, recorded):
 
 
 def transposed(op, inputs, tangents, outs, attrs):
-    """Of any op with a backward."""
+    """The tangents of the results of any op with a backward."""
     many = isinstance(outs, tuple)
     results = outs if many else (outs,)
     live = [i for i, y in enumerate(results)

@@ -52,7 +52,7 @@ def _moments(name, input, dim, unbiased, correction):
 
 
 def _deviation(name, input, dim, unbiased, correction):
-    """The same with standard deviations."""
+    """(standard deviation, mean) with reduced axes kept, and the axes."""
     x = wide(checked_input(name, input))
     (v, m), d = _moments(name, x, dim, unbiased, correction)
     r = apply(std_root, (v,), {})

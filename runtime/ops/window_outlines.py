@@ -8,17 +8,17 @@ from ..ir.outline import Outline
 
 
 def convolved(x, w, _bias=None, **at):
-    """A convolution's result."""
+    """The outline of a convolution's result."""
     return (Outline(conv_shape(x, w, **at), x.dtype),)
 
 
 def input_gradient(g, _w, *, x_shape, **_):
-    """Its gradient by the input."""
+    """The outline of a convolution's gradient by the input."""
     return (_outlined(x_shape, g.dtype),)
 
 
 def weight_gradient(g, _x, *, w_shape, **_):
-    """Its gradient by the weight."""
+    """The outline of a convolution's gradient by the weight."""
     return (_outlined(w_shape, g.dtype),)
 
 
@@ -44,7 +44,8 @@ def pooled(*others):
 
 
 def pooled_to(*others):
-    """The same of pools that make a certain size."""
+    """What pools make that are told the size of the result, as outlines: values, and others of
+    these types."""
     return lambda x, *, output_size: tuple(
         Outline((*x.shape[:2], *output_size), t) for t in (x.dtype, *others))
 

@@ -25,10 +25,10 @@ class WriteToEach(Op):
     family = "many tensors"
     total = any_sizes = True
 
-    def __init__(self, of: PointwiseOp) -> None:
-        super().__init__(f"{of.name}{SUFFIX}", register=False)
-        self.of, self.writer, self.roots = of, of.writer, (of.root,)
-        if of.ours:
+    def __init__(self, op: PointwiseOp) -> None:
+        super().__init__(f"{op.name}{SUFFIX}", register=False)
+        self.op, self.writer, self.roots = op, op.writer, (op.root,)
+        if op.ours:
             OURS.add(self)
 
     def targets(self, attrs: Mapping[str, Any]) -> int:
@@ -44,8 +44,8 @@ class WriteToEach(Op):
 
     def launch(self, operands: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The kernel for these operands, and them as arrays."""
-        kernel, number, dtype = self.of.plan(operands)
-        return kernel, [x if isinstance(x, np.ndarray) else self.of._number(x, number, dtype)
+        kernel, number, dtype = self.op.plan(operands)
+        return kernel, [x if isinstance(x, np.ndarray) else self.op._number(x, number, dtype)
                         for x in operands]
 
 

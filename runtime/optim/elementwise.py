@@ -248,7 +248,7 @@ class Elementwise(Optimizer):
         return *tensors, *singles, g
 
     def _update_by_ops(self, group, kind, p):
-        """The same with tensors."""
+        """Update a parameter with tensor ops."""
         with whet.enable_grad() if group.get("differentiable") else whet.no_grad():
             state, g = self.state.get(p, {}), p.grad
             by_rows = is_sparse(g) and leaves_alone(type(self), kind)  # type: ignore[arg-type]

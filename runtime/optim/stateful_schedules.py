@@ -240,7 +240,7 @@ class OneCycleLR(LRScheduler):
         passed = [step > end for end in ends[:-1]]
 
         def current(values):
-            """Of the values of all phases that of the one that this step is in."""
+            """Which of the values of all phases holds in the phase that this step is in."""
             value = values[0]
             for is_over, later in zip(passed, values[1:]):
                 value = choose(is_over, later, value)

@@ -106,7 +106,7 @@ class NativeLog:
         return "op", what, start, end, thread, code, place, detail
 
     def detail(self, op, words, nin, nout):
-        """The same as `Listener.detail`."""
+        """What an op was given and made, as `Listener.detail` says it."""
         size = L.LOG_ARRAY // 8
         found = [self.array(words[i * size:(i + 1) * size]) for i in range(nin + nout)]
         made = found[nin:]

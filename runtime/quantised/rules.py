@@ -130,7 +130,8 @@ def rounded(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @rule("relu_", "clamp_", "clip_", "hardtanh_", "leaky_relu_")
 def rounded_in_place(func: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
-    """The same, in place."""
+    """What a function gives of the real numbers, by the first operand's scale and zero point,
+    written over it."""
     _of_one_scale(func, q)
     result = func(q.dequantize(), *args, **kwargs)
     q._held.copy_(integers(result, q._scale, q._zero, q._held.dtype))

@@ -112,7 +112,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
 @rule("to_sparse")
 def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
               dense_dim: int | None = None) -> Any:
-    """The same as a sparse tensor: of so many sparse dimensions, or of a layout.
+    """The tensor as a sparse one: of so many sparse dimensions, or of a layout.
 
     >>> import whet
     >>> whet.eye(2).to_sparse()

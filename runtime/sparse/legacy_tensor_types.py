@@ -15,7 +15,7 @@ from .tensor import CooTensor
 class SparseType(ClassOfDtype):
     """A type of sparse tensor: makes tensors of layout `sparse_coo`, and knows its own."""
     def __call__(cls, *args: Any) -> Any:
-        """Of indices, values and sizes; or nothing but zeros, of sizes."""
+        """A tensor of indices, values and sizes; or one of nothing but zeros, of sizes."""
         if not args or isinstance(args[0], int | Size):
             sizes = args[0] if args and isinstance(args[0], Size) else args or (0,)
             return sparse_coo_tensor(tuple(sizes), dtype=cls.dtype)

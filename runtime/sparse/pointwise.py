@@ -75,7 +75,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001
 
 @rule("round_")
 def round_(self: Any, *, decimals: int = 0) -> Any:
-    """The same in place."""
+    """The nearest whole numbers (of `decimals` digits behind the point), in place."""
     if isinstance(self, CooTensor) and not self._is_coalesced:
         raise RuntimeError("round_: in-place on uncoalesced tensors is not supported")
     self._held.round_(decimals=decimals)

@@ -44,7 +44,7 @@ class SparseTensor(CompositeTensor):
     _function_of_values: ClassVar[Any]
 
     def _as_coo(self) -> Any:
-        """The same as a `CooTensor`."""
+        """The tensor as a `CooTensor`."""
         raise NotImplementedError
 
     def _back(self, coo: Any) -> Any:
@@ -52,7 +52,7 @@ class SparseTensor(CompositeTensor):
         raise NotImplementedError
 
     def _entries(self) -> tuple[Any, Any, Any, bool]:
-        """Of a matrix the entries' rows, columns and values, and do the rows never go down?"""
+        """The rows, columns and values of a matrix's entries, and do the rows never go down?"""
         raise NotImplementedError
 
     def _parts(self) -> list[tuple[str, Any]]:

@@ -50,12 +50,12 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """That of the times."""
+        """The median of the times."""
         return statistics.median(self.times)
 
     @property
     def mean(self) -> float:
-        """That of the times."""
+        """The mean of the times."""
         return statistics.fmean(self.times)
 
     @property

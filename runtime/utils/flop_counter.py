@@ -38,7 +38,7 @@ def _weight_gradient(g, x, out_shape):
 
 
 def _steps(op):
-    """Those of the products with weights in each step of a recurrent layer."""
+    """The operations of the products with weights in each step of a recurrent layer."""
     def formula(steps, *others, out_shape):
         weights = [x for x, at in zip(others, op.rows_at[1:])
                    if at is None and x is not None and len(x) == 2]

@@ -133,7 +133,8 @@ def fill(f: Any, facts: Facts, model: Any, level: Any, wish: Any, memory: Any, o
 
 
 def room_for_sizes(f: Any, facts: Facts, context: Any) -> Any:
-    """Write what a context knows of values before it knows of sizes; where its list will be."""
+    """Write into a context what is known of values before their sizes are; returns where the list
+    of launches will be."""
     about = facts.about
     assert about is not None
     at = f.at(context, size(Context) + FIRST + facts.inputs + facts.results, "i64")

@@ -43,7 +43,7 @@ class Described(NamedTuple):
 
     @property
     def shape(self) -> list[int]:
-        """Its sizes, -1 for those that differ."""
+        """The sizes of the value, with -1 for those that differ between calls."""
         return [int(n) if n.isdecimal() else -1 for n in self.sizes]
 
     @property
@@ -53,7 +53,7 @@ class Described(NamedTuple):
 
     @property
     def said(self) -> str:
-        """Its type in words."""
+        """The type of the value as users read it."""
         if not self.varies:
             return str(self.type)
         return f"{short(self.type.dtype)}[{','.join(self.sizes)}]"

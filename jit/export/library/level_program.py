@@ -94,7 +94,8 @@ class AtOnce:
 
 
 class Prepared(AtOnce, Steady):
-    """The same in the program of a level."""
+    """What is kept between calls of a library's program; what is made of constants alone is made
+    while the program is built."""
 
     def __init__(self, b: ProgramBuilder, values: Mapping[int, Any]) -> None:
         passed = b.passed

@@ -117,7 +117,7 @@ class Ways:
         numbers: dict[tuple[int, ...], int] = {}
         return [numbers.setdefault(x, len(numbers)) for x in zip(*map(self.sizes_at, some))]
 
-    def equal_by_chance(self, values: Values) -> int:
+    def kinds_equal_by_chance(self, values: Values) -> int:
         """How many kinds of sizes of the graph are equal to others for such a call."""
         sizes = dict(zip(self.kinds, self.sizes_at(values), strict=True))
         return len(sizes) - len(set(sizes.values()))
@@ -209,11 +209,11 @@ class Ways:
                    for k, m in enumerate(values)]
         found = list(itertools.product(*choices))
         looks = [found[int(k * STRIDE * len(found)) % len(found)] for k in range(1, LOOKS)]
-        best, fewest = values, self.equal_by_chance(values)
+        best, fewest = values, self.kinds_equal_by_chance(values)
         for v in looks:
             if not fewest:
                 break
-            count = self.equal_by_chance(v)
+            count = self.kinds_equal_by_chance(v)
             if count < fewest:
                 best, fewest = v, count
         return best

@@ -35,7 +35,7 @@ class Numbers:
                       for i, k in enumerate(case.symbols)}
 
     def with_index(self, name: str, i: Any) -> Numbers:
-        """The same in a loop, where a part is the loop's index."""
+        """These numbers, in the body of a loop whose index is the part called `name`."""
         made = copy.copy(self)
         made.known = {**self.known, name: i}
         return made

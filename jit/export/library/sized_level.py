@@ -176,13 +176,13 @@ class SizedLevel:
 class SizedWriter(Writer):
     """Writes a plan down. `own`: the arrays that go by sizes which launches are given."""
 
-    def __init__(self, of: SizedLevel) -> None:
-        self.of, p = of, of.program
-        self.b, self.values = p, of.values
+    def __init__(self, level: SizedLevel) -> None:
+        self.sized, p = level, level.program
+        self.b, self.values = p, level.values
         self.room, self.copies, self.own = 0, [], set[int]()
         position = p.roots.position
-        self.bases = {position[v]: Base("input", i) for i, v in enumerate(of.inputs)}
-        self.bases |= {position[v]: Base("output", i) for i, v in enumerate(of.results)}
+        self.bases = {position[v]: Base("input", i) for i, v in enumerate(level.inputs)}
+        self.bases |= {position[v]: Base("output", i) for i, v in enumerate(level.results)}
         self.tail: list[Any] = []
         self.constants_of_sizes: dict[bytes, int] = {}
         entries = [e for step in p.steps if not isinstance(step, Done) for e in step]
@@ -244,7 +244,7 @@ class SizedWriter(Writer):
         """Words of which there are as many as a size says. Sizes for which there are more than at
         the largest ones are not the plan's."""
         place = "" if x.place is None else text(x.place)
-        return Column(formula(x.length), place, formula(x.word), self.of.at_most(x.length))
+        return Column(formula(x.length), place, formula(x.word), self.sized.at_most(x.length))
 
     def is_kernel(self, w: Any) -> bool:
         """Is this the address of a kernel? Some were asked for after the plan was made."""

@@ -290,7 +290,8 @@ class _Code:
 
     def of_rows(self, rows: Mapping[Expr, Val], e: Expr, access: str, at: Val | int, i: Val,
                 mask: Val | None) -> Val:
-        """The same, in the form that is computed with."""
+        """Elements of a row of a table, as `of_row` returns them, in the form that is computed
+        with."""
         return scalar.widen(self.f, self.of_row(e, rows[e], access, at, i, mask),
                             self.dtypes[e.args[0].value])
 

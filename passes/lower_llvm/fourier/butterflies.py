@@ -25,7 +25,7 @@ def _minus(a: Complex, b: Complex) -> Complex:
 
 
 def _minus_i(a: Complex) -> Callable[[Complex], tuple[Complex, Complex]]:
-    """Of a: the function of b that returns (b - i a, b + i a)."""
+    """The function of b that returns (b - i a, b + i a)."""
     return lambda b: ((b[0] + a[1], b[1] - a[0]), (b[0] - a[1], b[1] + a[0]))
 
 

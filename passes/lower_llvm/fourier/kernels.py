@@ -442,8 +442,8 @@ class Split(Kernel):
 
     # ---- neighbours behind the transforms in lanes -------------------------------------------
     def behind(self, u: Val) -> None:
-        """The same of a vector of transforms, which are neighbours in the dimensions behind. The
-        lines of all rows follow each other then."""
+        """Transform the rows of a vector of transforms, which are neighbours in the dimensions
+        behind. The lines of all rows follow each other then."""
         f, w = self.f, self.w
         a, b, inner = w["a"], w["b"], w["inner"]
         blocks = f.sdiv(inner + (self.lanes - 1), self.lanes)

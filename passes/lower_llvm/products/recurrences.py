@@ -83,7 +83,7 @@ class Steps:
 
     @functools.cached_property
     def for_packed(self) -> Steps:
-        """The same of packed sequences."""
+        """These steps for packed sequences."""
         return replace(self, packed=True)
 
     @functools.cached_property

@@ -124,7 +124,7 @@ class _Small:
                           + (q * m + i if turned else i * k + q))
 
     def b_lanes(self) -> list[list[int]]:
-        """The same of B."""
+        """For each step, which element of B goes to each lane of the results."""
         k, n, turned, once = self.form.k, self.form.n, self.form.b_turned, self.form.b_once
         return self.lanes(lambda p, _, j, q: (0 if once else p * k * n)
                           + (j * k + q if turned else q * n + j))

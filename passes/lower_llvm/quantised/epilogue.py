@@ -72,7 +72,8 @@ class _Rows:
         return found
 
     def values(self, i: Val, more: list[Val]) -> Val:
-        """The same as results have it."""
+        """What becomes of the sums of row i, to which the bytes `more` are added, in the type of
+        the results."""
         f, found = self.f, self.numbers(i, more)
         found = [f.sel(f.cmp("olt", v, self.low), self.low, v) for v in found]
         if self.bytes_out:

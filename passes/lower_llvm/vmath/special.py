@@ -211,7 +211,7 @@ def turn(f: Operations, y: Val) -> Val:
 
 
 def sine_and_cosine(f: Operations, y: Val) -> tuple[Val, Val]:
-    """Of pi y up to a common sign, both divided by pi."""
+    """Sine and cosine of pi y up to a common sign, both divided by pi."""
     d = turn(f, y)
     return sine(f, d), sine(f, 0.5 - f.fabs(d))
 

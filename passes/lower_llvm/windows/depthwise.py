@@ -190,8 +190,8 @@ class RowsOfChannels:
 
 def forward_few(m: Module, symbol: str, t: Tile, taps: int, epilogue: Epilogue, near: int,
                 far: int) -> None:
-    """The same over units (block of pixels, block of channels), with a vector of neighbouring
-    pixels."""
+    """A depthwise convolution over units (block of pixels, block of channels), with a vector of
+    neighbouring pixels."""
     neighbours = Neighbours(m.kernel(symbol), t, taps, epilogue, near, far)
     neighbours.each_unit(neighbours.unit)
 

@@ -142,8 +142,8 @@ class Image(ForwardCall):
 
 
 def phases(f: Fn, vs: Sequence[Val], lanes: int) -> Sequence[Val]:
-    """Of the elements of vectors that follow each other, those with the same remainder by the
-    number of vectors, a power of two."""
+    """The elements of vectors that follow each other, in groups of the same remainder by the number
+    of vectors, a power of two."""
     if len(vs) == 1:
         return vs
     even, odd = ([f.shuffle(a, b, range(i, 2 * lanes, 2)) for a, b in zip(vs[::2], vs[1::2])]
@@ -152,9 +152,9 @@ def phases(f: Fn, vs: Sequence[Val], lanes: int) -> Sequence[Val]:
 
 
 class Planes(Image):
-    """The same with lists: `source`, `goal` and `lanes` say of each vector of outputs of a band
-    where its first tap lies in the planes, where it goes in y, counted from the band's first row,
-    and which lanes it has."""
+    """The planes of a band, where vectors of outputs go by lists: `source`, `goal` and `lanes` say
+    of each vector where its first tap lies in the planes, where it goes in y, counted from the
+    band's first row, and which lanes it has."""
 
     def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, step: int, far: int,
                  multiply: str) -> None:

@@ -154,7 +154,8 @@ class Max(Pool):
 
 
 class MaxIndex(Max):
-    """The same, and its number in the plane; -1 where a window has no taps."""
+    """The largest tap, or the last that is no number, and its place in the plane; -1 where a window
+    has no taps."""
 
     def __init__(self, f: Fn, t: Tile, near: int) -> None:
         super().__init__(f, t, near)

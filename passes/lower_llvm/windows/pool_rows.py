@@ -194,7 +194,8 @@ class Max(Taps):
 
 
 class MaxIndex(Taps):
-    """The same, and its number in the plane; -1 where a window has no taps."""
+    """The largest tap, or the last that is no number, and its place in the plane; -1 where a window
+    has no taps."""
 
     start = float("-inf")
 

@@ -113,7 +113,8 @@ class _Orthogonal(Module):
         return q.mT if wide else q
 
     def _by_skew(self, x):
-        """By the exponential, or the Cayley map, of a matrix that is minus its transpose."""
+        """An orthogonal matrix by the exponential, or the Cayley map, of a matrix that is minus its
+        transpose."""
         n, k = x.shape[-2:]
         x = x.tril()
         if n != k:
@@ -126,7 +127,8 @@ class _Orthogonal(Module):
 
     @staticmethod
     def _by_reflections(x):
-        """By a product of Householder's reflections; signs are in the diagonal."""
+        """An orthogonal matrix by a product of Householder's reflections; signs are in the
+        diagonal."""
         a = x.tril(-1)
         q = whet.linalg.householder_product(a, 2.0 / (1.0 + (a * a).sum(dim=-2)))
         return q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)

@@ -258,7 +258,7 @@ class GraphBuilder:
         return self.Squeeze(x, self.ints(dims)) if dims else x
 
     def unsqueeze(self, x: Value, dims: Iterable[int]) -> Value:
-        """With new dimensions of size one at these places of the result."""
+        """A value with new dimensions of size one at these places of the result."""
         dims = tuple(dims)
         return self.Unsqueeze(x, self.ints(dims)) if dims else x
 

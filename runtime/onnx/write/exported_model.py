@@ -77,7 +77,8 @@ class Source:
 
     @classmethod
     def of(cls, exported: Any) -> Source:
-        """That of an exported function; where its sizes differ, they are expressions."""
+        """What a model is written of, from an exported function; where its sizes differ, they are
+        expressions."""
         constants = {k: t._array for k, t in exported.constants.items()}
         if exported.sized is None:
             return cls(exported.graph, constants)

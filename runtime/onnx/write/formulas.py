@@ -161,7 +161,8 @@ class FormulaBuilder(GraphBuilder):
         return self.with_numbers(operator, x)
 
     def with_numbers(self, operator: str, x: Value, **attributes: Any) -> Value | None:
-        """The same with attributes, where these are numbers that are known."""
+        """An operator of one operand and attributes, where the standard has it for this type and
+        these are known numbers; else nothing."""
         if (
             x.dtype not in ("f32", "f16", "bf16")
             or not self.accepts(operator, x.dtype)

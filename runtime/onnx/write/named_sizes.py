@@ -399,7 +399,7 @@ class Recordings:
         return found and Expression(found.terms, as_fractions(xs))
 
     def fit(self, k: int) -> Fit:
-        """That of a choice of products. It is made when a number needs it: few are squares."""
+        """The fit for a choice of products. It is made when a number needs it: few are squares."""
         while len(self.fits) <= k:
             self.fits.append(Fit(self.choices[len(self.fits)], self.sizes[:-HELD]))
         return self.fits[k]

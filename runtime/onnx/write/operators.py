@@ -57,7 +57,7 @@ def accepted_codes(schema: Any, variable: str) -> set[int]:
 
 
 def _fixed_types(schema: Any) -> dict[str, str]:
-    """Of an operator's types those that can be only one."""
+    """The types of an operator that can be only one."""
     return {
         c.type_param_str: _type_names()[c.allowed_type_strs[0]]
         for c in schema.type_constraints

@@ -53,7 +53,7 @@ def sliced(r: Recurrence, search: Search) -> list[OpNode]:
 
 
 def ends(values: Sequence[Any], r: Recurrence) -> list[Any]:
-    """Those of the first two steps and of the last, of one value for each slice."""
+    """From one value for each slice, those that the first two steps and the last one read."""
     return [values[0], *values[-2:]] if r.is_reversed else [*values[:2], values[-1]]
 
 

@@ -65,8 +65,9 @@ def _doubled(b, xs, dim, n, combine):
 
 
 def _in_steps(b, xs, dim, first, combine):
-    """The same where the size is known when the model runs: the operator `Scan`, whose steps begin
-    with the numbers `first`. `combine` gets the builder of its body, too."""
+    """A running combination of several values, where the size is known when the model runs: the
+    operator `Scan`, whose steps begin with the numbers `first`. `combine` gets the builder of its
+    body, too."""
     n, inner = len(xs), b.body()
     order = [dim, *[d for d in range(xs[0].ndim) if d != dim]]
     kept = tuple([size for d, size in enumerate(xs[0].shape) if d != dim])

@@ -183,8 +183,8 @@ def _shares(b, n, m, dtype):
 
 
 def _shares_of_any(b, n, m, dtype):
-    """The same where n or m is known when the model runs: window i is from i*n/m, rounded down, to
-    (i+1)*n/m, rounded up."""
+    """How much of each of n elements is in each of the m means of them, where n or m is known when
+    the model runs: window i is from i*n/m, rounded down, to (i+1)*n/m, rounded up."""
     count, means = b.number(n, "i64"), b.number(m, "i64")
     row = b.unsqueeze(b.range_of(m), (1,))
     low = b.Div(b.Mul(row, count), means)

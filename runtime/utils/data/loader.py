@@ -34,7 +34,7 @@ def multiprocessing_named(chosen):
 
 
 class _EndlessSampler(Sampler):
-    """As many indices as a stream may want; it ignores them."""
+    """Gives as many indices as a stream may want; the stream ignores what they are."""
 
     def __iter__(self):
         return itertools.repeat(None)

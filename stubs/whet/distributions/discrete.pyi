@@ -80,7 +80,7 @@ class NegativeBinomial(Distribution):
     variance: Tensor
 
 class OneHotCategorical(Distribution):
-    """The same as vectors with a single 1."""
+    """A categorical distribution whose samples are vectors with a single 1."""
     def __init__(self, probs: Tensor | float | None = None, logits: Tensor | float | None = None, validate_args: bool | None = None) -> None: ...
     def entropy(self) -> Tensor: """The entropy."""
     def enumerate_support(self, expand: bool = True) -> Tensor: """All values of a discrete distribution."""
@@ -120,6 +120,6 @@ class Bernoulli(ExponentialFamily):
     variance: Tensor
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """The same, with the gradient of the probabilities."""
+    """A `OneHotCategorical` whose samples have the gradient of the probabilities."""
     has_rsample: bool
     def rsample(self, sample_shape: Shape = ()) -> Tensor: """A sample as a function of the parameters and of noise, so that gradients flow."""

@@ -18,7 +18,7 @@ class Transform:
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
-    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
+    def with_cache(self, cache_size: int = 1) -> Self: """This transform with another cache."""
     def __call__(self, x: Tensor) -> Tensor: ...
 
 class ComposeTransform(Transform):
@@ -33,7 +33,7 @@ class ComposeTransform(Transform):
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
-    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
+    def with_cache(self, cache_size: int = 1) -> Self: """This transform with another cache."""
 
 class IndependentTransform(Transform):
     """A transform of which the last dimensions count as part of one value."""
@@ -47,7 +47,7 @@ class IndependentTransform(Transform):
     def inverse_shape(self, shape: Shape) -> Size: """The shape of x."""
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor: """log |dy / dx|"""
     sign: int
-    def with_cache(self, cache_size: int = 1) -> Self: """The same with another cache."""
+    def with_cache(self, cache_size: int = 1) -> Self: """This transform with another cache."""
 
 class ReshapeTransform(Transform):
     """Values in another shape."""

@@ -12,7 +12,7 @@ def gather(outputs: Any, target_device: Device, dim: Dims = 0) -> Any: ...
 def parallel_apply(modules: Sequence[Module], inputs: Any, kwargs_tup: Any = None, devices: Sequence[Device] | None = None) -> list[Any]: """The results of modules, each of its own arguments."""
 def replicate(network: Any, devices: Sequence[Device], detach: bool = False) -> list[Module]: """A copy of a module for each device."""
 def scatter(inputs: Any, target_gpus: Sequence[Device], dim: Dims = 0) -> Any: """For each device (or as many as there are parts for) its part of tensors along a dimension."""
-def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Sequence[Device], dim: Dims = 0) -> Any: """The same of the arguments of a call: those of each device."""
+def scatter_kwargs(inputs: Any, kwargs: Any, target_gpus: Sequence[Device], dim: Dims = 0) -> Any: """For each device its part of the positional and keyword arguments of a call."""
 
 class DistributedDataParallel(Module):
     """A module that each process of a group has, with gradients that are averaged over them."""

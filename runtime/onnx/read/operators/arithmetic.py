@@ -26,7 +26,7 @@ def aligned(a: Tensor, b: Tensor, broadcast: int, axis: int | None) -> Tensor:
 
 def of_known(function: Callable[..., Any],
              result: dtypes.dtype | None = None) -> Callable[..., Known]:
-    """The same of known numbers, element by element."""
+    """A function of numbers that are known when a model is read, element by element."""
     def run(*values: Known, **settings: Any) -> Known:
         return Known(each(function, *(v.items for v in values)), result or values[0].type)
     return run
@@ -59,7 +59,7 @@ def divide(a: Tensor, b: Tensor) -> Tensor:
 
 
 def divide_numbers(a: Any, b: Any) -> Any:
-    """The same of Python numbers."""
+    """a / b of Python numbers, towards zero for integers."""
     if isinstance(a, float):
         return a / b if b else math.copysign(math.inf, a) if a else math.nan
     return a // b if (a < 0) == (b < 0) else -(-a // b)

@@ -33,7 +33,7 @@ def windows(sizes: list[int], kernel: list[int], strides: list[int], dilations: 
 
 
 def flat_pads(pads: list[tuple[int, int]]) -> list[int]:
-    """The same as `F.pad` takes it."""
+    """How much is padded before and after each dimension, as `F.pad` takes it."""
     return [n for pair in reversed(pads) for n in pair]
 
 

@@ -111,7 +111,7 @@ def mixed(x: Tensor, dim: int, axis: Axis, style: Style, at: np.ndarray) -> Tens
 
 
 def fast(x: Tensor, axes: dict[int, Axis], style: Style) -> Tensor | None:
-    """The same by whet's own interpolation, where that means the same."""
+    """x resized by whet's own interpolation, where that means the same."""
     plain = style.mode == "linear" and not style.antialias and not style.exclude_outside
     if not plain or x.ndim != 4 or sorted(axes) != [2, 3] or not x.dtype.is_floating_point:
         return None

@@ -150,7 +150,7 @@ def joined(values: list[Any], axis: int) -> Any:
 
 
 def joined_known(*values: Known, axis: int = 1) -> Known:
-    """The same of known numbers."""
+    """Known numbers one after another along an axis."""
     return Known(np.concatenate([v.items for v in values], axis), values[0].type)
 
 
