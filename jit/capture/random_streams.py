@@ -121,7 +121,7 @@ class Streams:
 
     def seed_asked(self, g: Generator, event: SeedAsked) -> bool:
         """Is the seed one that the run itself has set?"""
-        return self.at(g).of is None
+        return self.at(g).origin is None
 
     # ---- afterwards ------------------------------------------------------------------------------
     def outside(self) -> list[_At]:

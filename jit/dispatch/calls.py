@@ -62,7 +62,7 @@ class Calls:
         if self.refusals.drift is not None:
             return self.eager_after_drift(args, kwargs)
         policy, begun = self.policy, timing.clock()
-        if policy.resting:
+        if policy.pause.left:
             return self.eager_without_key(args, kwargs)
         try:
             key, flat = self.learned.key(args, kwargs)
@@ -96,7 +96,7 @@ class Calls:
         policy = self.policy
         if policy.bypass is not None:        # Machine code has made the others, up to this one.
             policy.bypassed()
-            policy.bypass, policy.resting = None, 0
+            policy.bypass, policy.pause.left = None, 0
             self.tables.hand_over()
         policy.rested(1)
         self.warn_if_tracing_does_not_help()
@@ -118,9 +118,10 @@ class Calls:
                 policy.raised(took, asked + took, why)
             else:
                 policy.ran(call.kind, took, asked + took, why)
-            if policy.resting:
+            if policy.pause.left:
                 self.tables.hand_over()
-            if not policy.idle % LOOKS or policy.idle == FIRST_LOOK or policy.resting:
+            idle = policy.pause.idle
+            if not idle % LOOKS or idle == FIRST_LOOK or policy.pause.left:
                 self.warn_if_tracing_does_not_help()
         return out
 
@@ -133,7 +134,7 @@ class Calls:
         reason = not_worth_tracing.why(policy, self.subject.fn)
         if reason is not None:
             refusals.say(f"is no faster traced so far: {reason.full()}")
-        elif refusals.why is not None and policy.idle >= FIRST_LOOK \
+        elif refusals.why is not None and policy.pause.idle >= FIRST_LOOK \
                 and not policy.summary().replayed:
             refusals.say(f"runs eagerly so far: {refusals.why.full()}")
 
@@ -236,7 +237,7 @@ class Calls:
         its program's table for all sizes was used so often that this is due."""
         checks: Checks = model.checks.anew()
         if sized is not None and sized.is_due:
-            sized.plan(self.policy.replay_seconds)
+            sized.plan(self.policy.times.typical_replay)
             checks.at = 0
         return checks
 
@@ -250,7 +251,8 @@ class Calls:
         r: Recording | None = self.with_kernels(
             call, lambda: family.recording(call.flat.leaves, may_plan))
         if may_plan:
-            self.policy.planned(timing.busy() - start, native.compiling_seconds() - compiled)
+            self.policy.plans.note_range(
+                timing.busy() - start, native.compiling_seconds() - compiled)
         return r
 
     def with_kernels(self, call: Invocation, make: Callable[[], Any]) -> Any:

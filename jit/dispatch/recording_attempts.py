@@ -21,7 +21,8 @@ from ..guards.numbers_as_sizes import is_one, key_with_lengths
 from ..guards.outside_state import OutsideSearch, World
 from ..guards.visitors import Unwatchable
 from ..policy import timing
-from ..policy.account import TIMED, Policy
+from ..policy.account import Policy
+from ..policy.call_times import TIMED
 from ..policy.outcomes import Outcome
 from ..replay.build import build
 from ..replay.build_in_parts import counts_new_data
@@ -101,7 +102,7 @@ class FirstRecording(Session):
         self.in_this_state: list[Recording] = []
         self.model_key: Key = ()             # of the call, without its sizes
         self.left = Left([], [], [])         # in Python's state, by the run
-        self.ran_before = self.policy.begun > 0 or self.policy.typical < math.inf
+        self.ran_before = self.policy.begun > 0 or self.policy.times.typical < math.inf
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
         # what is asked which code an unwatched run runs
         self.lesson: AbstractContextManager[Any] = contextlib.nullcontext()
@@ -305,7 +306,7 @@ class FirstRecording(Session):
     def family_grown(self) -> None:
         """Account for the plan for all sizes, which was made, or could not be."""
         began, compiled = self.planned_from
-        self.policy.grown(timing.busy() - began, native.compiling_seconds() - compiled)
+        self.policy.plans.note_family(timing.busy() - began, native.compiling_seconds() - compiled)
 
     def leaves_its_start(self) -> bool:
         """Has the run changed something that its recording would compare? A training step does so
@@ -352,7 +353,7 @@ class FirstRecording(Session):
         # What was not watched did what its model does: else there would be no recording.
         if not (self.is_unwatched and is_resized) and not r.replay.outside_draws:
             self.recordings.add_model(self.model_key, r)
-        r.trial.proven = is_resized and self.policy.timings >= TIMED
+        r.trial.proven = is_resized and self.policy.times.timings >= TIMED
         self.became, self.recording = Outcome.RESIZED if is_resized else Outcome.RECORDED, r
 
     def note_what_it_showed(self, recorded: Recorded) -> None:

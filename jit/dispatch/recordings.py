@@ -164,7 +164,7 @@ class Recordings:
         """Should a call of new sizes be recorded although there are many recordings already? A few
         are: they may give a plan for all sizes of a way that has none."""
         if (self.ventured >= VENTURES or kind.calls > 1 or len(self.policy.held) < FREE
-                or self.policy.idle < PATIENCE or not like()):
+                or self.policy.pause.idle < PATIENCE or not like()):
             return False
         self.ventured += 1
         return True

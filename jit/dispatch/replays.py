@@ -35,8 +35,8 @@ class Replays:
     def result(self, call: Invocation) -> Any:
         """The result by the first recording with the call's key that fits it, or MISSED."""
         policy, out = self.policy, MISSED
-        known = policy.eager_seconds(call.kind) < math.inf
-        gain = policy.gain(call.kind) if known else math.inf
+        known = policy.times.eager(call.kind) < math.inf
+        gain = policy.times.gain(call.kind) if known else math.inf
         for r in list(self.recordings.of(call.key)):
             if r.slow and r.calls < r.trial.at:
                 continue

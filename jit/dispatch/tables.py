@@ -76,14 +76,14 @@ class Tables:
         """Does machine code look at a recording's table? Not where eager calls are faster or Python
         has to find the leaves, nor where looking is dear and it has rarely fitted of late (see
         `second_look.py`)."""
-        unlucky = r.second_look.is_out or bool(self.policy.resting and r.second_look.misses)
+        unlucky = r.second_look.is_out or bool(self.policy.pause.left and r.second_look.misses)
         return not (r.slow or r.is_given_leaves or unlucky and r.program.may_miss)
 
     def put_sized(self, r: Recording) -> None:
         """Use the table for all sizes of a recording's program, if there is one."""
         table = r.table_of_all_sizes
         if table is not None and table not in self.sized and self.serve_all_sizes:
-            table.plan(self.policy.replay_seconds)
+            table.plan(self.policy.times.typical_replay)
             self.policy.harvest_sized()
             self.sized[:] = [table, *self.sized][:LATEST]
 
@@ -112,9 +112,9 @@ class Tables:
                 ready = tuple([
                     x for r in self.latest if self.is_open(r) for x in r.tables.ready or ()])
             ready = *ready, *[x for t in self.sized if not t.first.slow for x in t.table]
-            if policy.resting and native_entry.enter is not None:
+            if policy.pause.left and native_entry.enter is not None:
                 if policy.bypass is None:
-                    policy.bypass = table_index.bypass_all(self.subject.fn, policy.resting)
+                    policy.bypass = table_index.bypass_all(self.subject.fn, policy.pause.left)
                 ready = *ready, *policy.bypass
             self.publish(ready or None)
 

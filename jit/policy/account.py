@@ -40,12 +40,14 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..guards.table_rows import Table
+from .call_times import CallTimes
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
 from .eviction import Eviction
-from .ledger import Cost, EagerBySize, Kind, Ledger, Overhead, average
-from .many_sizes import ManySizes
+from .ledger import Cost, Kind, Ledger
+from .many_sizes import ManySizes, PlanCosts
 from .outcomes import Outcome
+from .pause import ASKING, LONGEST, PATIENCE, RESERVE, Pause
 
 if TYPE_CHECKING:
     from whet.tensor_base import Base
@@ -63,22 +65,13 @@ SPARED = 0.5                     # of GRACE: what is left for recordings
 CREDIT = 2                       # times the first recording: what may be lost beside GRACE
 FREE = 8                         # kinds that are recorded when first seen
 UNPROVEN = 0.25                  # of what may be spent: most for a kind that came too seldom to pay
-FIRST_CALLS = 4                  # eager calls of which the shortest is typical
 LEAST = 1 / 64                   # of it: what is risked where recordings bring in next to nothing
 # of eager's time: what recordings may have cost more than they brought in, beside GRACE, unless the
 # calls of a kind would have paid for its own. (In months of training, all of ALLOWANCE is much)
 RISK = 0.01
-GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
-# seconds that recordings take, until one was made: in full, like one, without a run
-FULL, RESIZED, UNRUN = 0.01, 0.002, 0.0002
+# seconds that recordings take, until one was made: in full, and like one
+FULL, RESIZED = 0.01, 0.002
 LIKE = 0.75                      # of one in full: one like another, until such a one was made
-ADDING_SIZES = 0.0001            # seconds that it takes to add sizes to a table for all sizes
-# of eager's time: what asking may take, once so many seconds or less can be spent, or less than the
-# next recording takes; and what it takes then, as that has to be saved up
-ASKING, RESERVE, SAVING = 0.03, 0.01, 0.01
-LATE = 10                        # times what asking takes: what is longer is not its doing
-# eager calls in a row, or seconds that asking took in them, until so many calls are not asked
-PATIENCE, WASTED, LONGEST = 16, 0.004, 1 << 12
 HISTORY = 1 << 12                # kinds that are remembered without a recording
 
 
@@ -92,36 +85,21 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         self.full, self.like = Cost(FULL), Cost(RESIZED)
         # seconds beyond GRACE that the first one took without its kernels
         self.first_cost = 0.0
-        # what recordings without a run take, and adding sizes to a table
-        self.bare, self.adding_sizes = Overhead(UNRUN), Overhead(ADDING_SIZES)
         # of the recorded runs that came before any eager call: what is not known to be eager's time
         self.unpriced: list[tuple[float, float]] = []
-        self.last_plan = 0.0                 # seconds that the last plan for a range of sizes took
-        # that planning took in this call, and new kernels meanwhile
-        self.planning = self.planned_kernels = 0.0
-        self.family_seconds = 0.0            # that the last plan for all sizes took
-        # what replays would have brought in of calls of any kind, since such a plan was last made
-        self.unserved = 0.0
-        self.asked = 0                       # how often a recording was to be made without a run
+        self.plans, self.times = PlanCosts(), CallTimes()
         self.made = self.waited = self.bytes = 0
         self.improving = 0.0                 # seconds that compiling kernels well took
         self.held: list[Recording] = []
         self.sized: list[SizedTable] = []    # tables for many sizes each
-        # seconds of an eager call; of asking; a replay by an eager call
-        self.typical, self.asking, self.ratio = math.inf, 0.0, GUESS
-        self.by_size = EagerBySize()
-        self.novelty = 0.0                   # seconds that eager calls of new sizes take longer
-        self.first_calls, self.timings = FIRST_CALLS, 0  # still to come; replays in the ratio
         # did the last attempt come to nothing, where a recording of other sizes was to be followed?
         self.strayed = False
-        self.idle = self.resting = 0         # eager calls in a row; calls that are not asked
-        self.wasted = 0.0                    # seconds that asking took in eager calls in a row
-        self.skipped = 0                     # calls that were not asked, since one was
         self.wanted = 0.0                    # what the recording costs that was last too costly
         self.bypass: Table | None = None     # by which machine code makes these decisions
         self.turn = itertools.count()        # decisions so far
         self.reaped = 0                      # the first of the recordings that are counted next
         self.chance = random.Random(0)
+        self.pause = Pause(self.chance)
 
     # ---- what came -------------------------------------------------------------------------------
     def kind(self, key: Hashable, objects: Iterable[Any], tensors: Sequence[Base] = ()) -> Kind:
@@ -134,34 +112,23 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
                 kind = self.kinds[key] = Kind(self.ledger.eager, objects, elements)
                 if len(self.kinds) > HISTORY:
                     self.kinds.pop(next(iter(self.kinds)))
-        kind.came(self.skipped)
-        self.skipped = 0
+        kind.came(self.pause.skipped)
+        self.pause.skipped = 0
         return kind
 
     def pay(self, kind: Kind, seconds: float) -> None:
         """A call of a kind by a recording took so long, whatever was done with it."""
-        worth = self.eager_seconds(kind)
+        worth = self.times.eager(kind)
         self.ledger.spent += seconds
         # Nothing is gained or lost until an eager call is timed.
         self.ledger.eager += worth if worth < math.inf else seconds
 
     def ran(self, kind: Kind, seconds: float, asked: float, why: Outcome) -> None:
         """A call ran eagerly in so many seconds, and took `asked` in all."""
-        kind.eager = min(kind.eager, seconds)
         self.ledger.eager += sum(max(min(run, seconds), alone) for run, alone in self.unpriced)
         self.unpriced = []
-        # the first calls load what later ones find
-        if self.first_calls:
-            self.typical = min(self.typical, seconds)
-            self.first_calls -= 1
-        else:
-            known = self.by_size.of(kind.elements)
-            if kind.calls == 1 and known < math.inf:
-                beyond = min(max(seconds - known, 0.0), self.typical)
-                self.novelty = average(self.novelty, beyond)
-            self.by_size.note(kind.elements, seconds)
-            self.typical = average(self.typical, seconds)
-        self.was_eager(seconds, asked, why, self.typical, LONGEST)
+        self.times.note_eager(kind, seconds)
+        self.was_eager(seconds, asked, why, self.times.typical, LONGEST)
 
     def raised(self, seconds: float, asked: float, why: Outcome) -> None:
         """A call raised an error after so many seconds, and took `asked` in all. Its times say
@@ -176,57 +143,34 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
     def was_eager(self, seconds: float, asked: float, why: Outcome, typical: float,
                   longest: int) -> None:
         """A call was eager, of which the next ones may not be asked, `longest` at most."""
-        # now and then Python looks for garbage meanwhile, or another process has the processor
-        asking = min(max(asked - seconds, 0.0), LATE * self.asking or math.inf)
-        self.asking = average(self.asking, asking) if self.asking else asking
+        asking = self.pause.note_asked(asked - seconds)
         self.count(why)
         self.ledger.spent += seconds + asking
         self.ledger.eager += seconds
-        self.idle += 1
-        self.wasted = (self.wasted if self.idle > 1 else 0.0) + asking
-        in_vain = self.idle >= PATIENCE or self.wasted > WASTED
+        in_vain = self.pause.is_due
         nothing = why is Outcome.COMPILING or self.balance < max(RESERVE, self.wanted)
-        if in_vain and nothing and self.asking > ASKING * typical:
+        if in_vain and nothing and self.pause.asking > ASKING * typical:
             self.harvest(list(self.held))
-            if not self.idle:                # Machine code has made replays between them.
-                return
-            # By chance, as calls may come in turns.
-            calls = self.asking / (SAVING * max(typical, 1e-7)) * self.chance.uniform(0.5, 1.5)
-            self.resting = min(int(calls), longest if self.idle >= PATIENCE else PATIENCE)
+            if self.pause.idle:              # Machine code has made no replays between them.
+                self.pause.begin(typical, longest)
 
     def timed(self, kind: Kind, seconds: float) -> None:
         """A call of a kind ran eagerly in so many seconds, for comparison."""
-        kind.eager = min(kind.eager, seconds)
-        self.by_size.note(kind.elements, seconds)
-        self.typical = seconds if self.typical == math.inf else self.typical
+        self.times.note_comparison(kind, seconds)
         self.count(Outcome.TIMED)
 
     def replayed(self, kind: Kind, seconds: float, typical: bool = True) -> None:
         """A replay was made in so many seconds. `typical`: later ones will take about as long: it
         made no table, and its kernels are compiled well."""
-        self.idle = 0
+        self.pause.idle = 0
         self.count(Outcome.REPLAYED)
-        worth = self.eager_seconds(kind)
+        worth = self.times.eager(kind)
         if 0 < worth < math.inf:
             self.ledger.saved += worth - seconds
             kind.saved += worth - seconds
-        kind.hasty = min(kind.hasty, seconds)
-        if typical:
-            first, kind.replay = kind.replay == math.inf, min(kind.replay, seconds)
-            kind.timed += 1
-            # Memory, tables and kernels are new to the first one. What is typical says nothing
-            # of a kind: sizes differ.
-            if 0 < kind.eager < math.inf and (
-                    not first or kind.replay < self.ratio * kind.eager):
-                self.ratio = average(self.ratio, min(kind.replay / kind.eager, 2.0))
-                self.timings += 1
+        self.times.note_replay(kind, seconds, typical)
 
     # ---- what may be spent -----------------------------------------------------------------------
-    @property
-    def replay_seconds(self) -> float:
-        """What a replay takes, about."""
-        return self.ratio * self.typical if self.typical < math.inf else 0.0
-
     @property
     def balance(self) -> float:
         """The seconds that may be lost from here on."""
@@ -244,16 +188,6 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         saved up."""
         return self.balance - max(SPARED * GRACE, self.wanted) if self.is_limited else math.inf
 
-    def gain(self, kind: Kind) -> float:
-        """What a replay of a kind brings in."""
-        worth = self.eager_seconds(kind)
-        return worth - self.expected(kind) if worth < math.inf else 0.0
-
-    def expected(self, kind: Kind) -> float:
-        """What a replay of a kind takes, about."""
-        return (kind.replay if kind.timed >= TIMED else
-                min(kind.replay, kind.hasty, self.ratio * self.eager_seconds(kind)))
-
     @property
     def is_limited(self) -> bool:
         """May not everything be recorded and replayed, whatever that takes?"""
@@ -266,32 +200,32 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
 
     def rate(self, kind: Kind) -> float:
         """What replays of a kind bring in, by seconds of eager calls since it was first met."""
-        return (kind.calls - 1) * self.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
+        return (kind.calls - 1) * self.times.gain(kind) / max(self.ledger.eager - kind.since, 1e-9)
 
     def why_not_record(self, kind: Kind, call: Candidate) -> Outcome | None:
         """Why a call of a kind is not to be recorded; None where it is."""
         kind.missed += kind.weight
-        self.unserved += kind.weight * max(self.gain(kind), 0.0)
-        self.planning = 0.0                  # of a plan that was tried in vain
+        self.plans.unserved += kind.weight * max(self.times.gain(kind), 0.0)
+        self.plans.planning = 0.0            # of a plan that was tried in vain
         # A call that sets up state is no reason to record calls of other sizes.
         book = self.ledger
         left_eager = book.costly + book.new + book.crowded + book.slower
         if self.begun < OPENING and not left_eager and not self.has_settled() and self.opens(
-                self.full.of(self.eager_seconds(kind)), call):
+                self.full.of(self.times.eager(kind)), call):
             return None
         if (kind.calls == 1 and not call.is_known and len(self.held) >= FREE
                 and not (call.is_declared and call.like())):
             return Outcome.NEW
         if not next(self.turn) % HARVEST:
             self.harvest()
-        eager = self.eager_seconds(kind)
+        eager = self.times.eager(kind)
         resized, full = self.resized(eager), self.full.of(eager)
         self.wanted = min(resized, full)
         if self.wanted > self.credit:
             return Outcome.COSTLY
         if self.is_one_of_many(kind) and call.grows():
             self.wanted = self.saving(resized)
-            if self.wanted > min(self.unserved, self.credit):
+            if self.wanted > min(self.plans.unserved, self.credit):
                 return Outcome.COSTLY
         elif not self.affords(kind, full) and not (self.affords(kind, resized) and call.like()):
             self.wanted = full
@@ -332,7 +266,7 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
     def share(self, kind: Kind, cost: float) -> float:
         """The part of what can be spent that a recording of a kind may take which would not have
         paid yet."""
-        worth = kind.missed * self.gain(kind) / cost
+        worth = kind.missed * self.times.gain(kind) / cost
         yields = (min(1.0, (self.ledger.saved + GRACE) /
                       (self.ledger.recording + 1e-9)) if self.is_limited else 1.0)
         return max(UNPROVEN * yields if worth > 0 else 0.0, LEAST)
@@ -340,7 +274,7 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
     def pays(self, kind: Kind, cost: float) -> bool:
         """Would a recording have paid, had it been there for the calls of a kind that none
         served?"""
-        return kind.missed * self.gain(kind) * kind.returns(cost) >= cost
+        return kind.missed * self.times.gain(kind) * kind.returns(cost) >= cost
 
     def recorded(self, kind: Kind, seconds: float, run: float, like: bool, what: Outcome,
                  kernels: float = 0.0, watching: float = math.inf) -> None:
@@ -349,9 +283,9 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         operations."""
         self.made += what is not Outcome.ORDERED         # the call is still to be recorded
         kind.missed = 0
-        worth = min(self.eager_seconds(kind), run)
+        worth = min(self.times.eager(kind), run)
         # A watched call may take many times as long.
-        if self.typical == math.inf:
+        if self.times.typical == math.inf:
             self.unpriced.append((run, run - watching))
             worth = 0.0
         self.count(what)
@@ -360,13 +294,13 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         if self.made == 1:
             self.first_cost = max(self.ledger.recording - kernels - GRACE, 0.0)
         kind.spent += seconds - worth
-        alone = seconds - self.planning - (kernels - self.planned_kernels)
-        self.planning = self.planned_kernels = 0.0
+        alone = seconds - self.plans.planning - (kernels - self.plans.planned_kernels)
+        self.plans.planning = self.plans.planned_kernels = 0.0
         # Kernels are there by the next one, or are compiled by their own rules.
         (self.like if like else self.full).note(max(alone - worth, 0.0), worth)
         self.ledger.spent += seconds
         self.ledger.eager += worth
-        self.idle = 0
+        self.pause.idle = 0
 
     def set_up(self, seconds: float, run: float) -> None:
         """A call that was about to be recorded took so long, of which the function ran unwatched
@@ -376,7 +310,7 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         self.ledger.recording += seconds - run
         self.ledger.spent += seconds
         self.ledger.eager += run
-        self.idle = 0
+        self.pause.idle = 0
 
     # ---- telling ---------------------------------------------------------------------------------
     def summary(self) -> Ledger:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from ..guards import table_index
 from ..guards.table_rows import Table
-from .ledger import EagerBySize, Kind, Ledger
+from .call_times import CallTimes
+from .ledger import Ledger
 from .outcomes import Counted, Event, Outcome
+from .pause import Pause
 
 if TYPE_CHECKING:
     from ..guards.sized_table import SizedTable
@@ -24,39 +26,27 @@ class CallsOfMachineCode:
     held: list[Recording]
     sized: list[SizedTable]
     bypass: Table | None
-    typical: float
-    by_size: EagerBySize
-    ratio: float
-    resting: int
-    idle: int
-    skipped: int
+    times: CallTimes
+    pause: Pause
     reaped: int
 
     def count(self, what: Counted, n: int = 1) -> None:
         """So many calls more that came to this."""
         self.ledger.add(what, n)
 
-    def eager_seconds(self, kind: Kind) -> float:
-        """What an eager call of a kind takes, as far as it is known."""
-        if kind.eager < math.inf:
-            return kind.eager
-        known = self.by_size.of(kind.elements)
-        return known if known < math.inf else self.typical
-
     def bypassed(self) -> None:
         """Enter the calls that machine code made without asking."""
         table = self.bypass
         if table is not None:
             self.rested(table_index.uses_of(table))
-            table_index.limit_uses(table, self.resting)
+            table_index.limit_uses(table, self.pause.left)
             table_index.set_uses(table, 0)
 
     def rested(self, n: int) -> None:
         """So many calls were not asked."""
-        self.resting = max(self.resting - n, 0)
-        self.idle += n
-        worth = n * (self.typical if self.typical < math.inf else 0.0)
-        self.skipped += n
+        self.pause.passed(n)
+        typical = self.times.typical
+        worth = n * (typical if typical < math.inf else 0.0)
         self.count(Outcome.UNASKED, n)
         self.ledger.spent += worth
         self.ledger.eager += worth
@@ -74,29 +64,29 @@ class CallsOfMachineCode:
             r.in_vain = 0.0
             n = r.calls - r.entered
             r.entered += n
-            kind, worth = r.kind, self.eager_seconds(r.kind)
+            kind, worth = r.kind, self.times.eager(r.kind)
             if n <= 0 or worth == math.inf:
                 self.count(Outcome.REPLAYED, max(n, 0))
                 continue
             took = worth if r.slow else min(
-                kind.replay, kind.hasty, r.trial.seconds[0], max(self.ratio, 1.0) * worth)
+                kind.replay, kind.hasty, r.trial.seconds[0], max(self.times.ratio, 1.0) * worth)
             kind.calls += n
             self.count(Outcome.SLOWER if r.slow else Outcome.REPLAYED, n)
             self.ledger.spent += n * took
             self.ledger.eager += n * worth
             self.ledger.saved += n * (worth - took)
             kind.saved += n * (worth - took)
-            self.idle = 0
+            self.pause.idle = 0
 
     def harvest_sized(self) -> None:
         """Enter the replays of sizes that nobody asked about."""
         for table in self.sized:
             n, table.entered = table.calls - table.entered, table.calls
-            worth = self.typical if self.typical < math.inf else 0.0
-            took = min(self.ratio, 1.0) * worth
+            worth = self.times.typical if self.times.typical < math.inf else 0.0
+            took = min(self.times.ratio, 1.0) * worth
             self.count(Outcome.REPLAYED, n)
             self.count(Event.SIZED, n)
             self.ledger.spent += n * took
             self.ledger.eager += n * worth
             self.ledger.saved += n * (worth - took)
-            self.idle = 0 if n else self.idle
+            self.pause.idle = 0 if n else self.pause.idle

@@ -1,16 +1,14 @@
 """What is counted and measured of a traced function's calls."""
-import bisect
 import dataclasses
 import math
 import operator
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from .outcomes import WHY_EAGER, Counted, Outcome
 
 NEWEST = 0.3                     # weight of the last measurement in an average
-STEPS = 4                        # sizes that are told apart, from one to twice as many elements
 FADING = 0.97                    # of an estimate: what is left of it each time it forbids something
 
 
@@ -134,49 +132,6 @@ class Cost:
         return max(self.seconds, self.calls * eager) if eager < math.inf else self.seconds
 
 
-class Point(NamedTuple):
-    """Calls of so many elements, as a logarithm, take so many seconds."""
-    size: int
-    seconds: float
-
-
-_size_of = operator.attrgetter("size")
-
-
-class EagerBySize:
-    """What eager calls take by the elements of their arguments: the average of calls of about as
-    many, and what lies between two such where there was none."""
-    __slots__ = ("points",)
-
-    def __init__(self) -> None:
-        # In order of sizes. Exchanged as a whole: other threads ask meanwhile.
-        self.points: tuple[Point, ...] = ()
-
-    def note(self, elements: int, seconds: float) -> None:
-        """A call took so long."""
-        points, size = self.points, _logarithm(elements)
-        at = bisect.bisect_left(points, size, key=_size_of)
-        known = points[at:at + 1] if at < len(points) and points[at].size == size else ()
-        for p in known:
-            seconds = average(p.seconds, min(seconds, 2 * p.seconds))
-        self.points = (*points[:at], Point(size, seconds), *points[at + len(known):])
-
-    def of(self, elements: int) -> float:
-        """What a call takes, about; infinite where none was timed."""
-        points, size = self.points, _logarithm(elements)
-        if not points:
-            return math.inf
-        at = bisect.bisect_left(points, size, key=_size_of)
-        if at == len(points):
-            return points[-1].seconds
-        after = points[at]
-        if not at or after.size == size:
-            return after.seconds
-        before = points[at - 1]
-        least, here, most = (2 ** (x / STEPS) for x in (before.size, size, after.size))
-        return before.seconds + (after.seconds - before.seconds) * (here - least) / (most - least)
-
-
 class Overhead:
     """The seconds that something takes beside a call, on average. As it is measured only where it
     is done, an estimate that keeps it from being done fades: the first times take longer."""
@@ -195,11 +150,8 @@ class Overhead:
 
 
 def average(before: float, now: float) -> float:
+    """The average before, moved towards the last measurement."""
     return before + NEWEST * (now - before)
-
-
-def _logarithm(elements: int) -> int:
-    return int(STEPS * math.log2(elements + 1))
 
 
 def _reference(x: Any) -> Callable[[], Any]:

@@ -38,9 +38,9 @@ def why(policy: Policy, fn: Callable[..., Any]) -> Reason | None:
                      most_missed(policy, fn))
     if book.slower > book.ran_eagerly / 2:
         return Little(f"of {book.calls} calls {book.slower} were eager, as replays take longer")
-    if made and policy.ratio >= 1:
+    if made and policy.times.ratio >= 1:
         return Little(
-            f"replays take {policy.ratio:.2f} of an eager call's time, and {made} recordings "
+            f"replays take {policy.times.ratio:.2f} of an eager call's time, and {made} recordings "
             f"took {book.recording:.2f} s")
     return varies(policy) if len(policy.kinds) > 2 * FREE else None
 
@@ -65,7 +65,7 @@ def varies(policy: Policy) -> Reason:
     """The reason that calls come with arguments of ever other kinds."""
     book = policy.ledger
     known = [c.seconds for c in (policy.full, policy.like) if c.is_known]
-    cost = min(known, default=policy.full.seconds) / max(policy.typical, 1e-9)
+    cost = min(known, default=policy.full.seconds) / max(policy.times.typical, 1e-9)
     return Varies(
         f"{book.calls} calls came with at least {len(policy.kinds)} kinds of arguments, and "
         f"{book.replayed} were replayed; a recording takes as long as {cost:.0f} eager calls")
@@ -74,6 +74,6 @@ def varies(policy: Policy) -> Reason:
 def is_met_by_none(policy: Policy) -> bool:
     """Are there recordings for tensors of the same sizes, and was no call one that they fit?"""
     held = policy.held
-    return (len(held) > 1 and policy.idle >= FIRST_LOOK
+    return (len(held) > 1 and policy.pause.idle >= FIRST_LOOK
             and all(r.sizes.shapes == held[0].sizes.shapes for r in held)
             and not policy.summary().replayed)

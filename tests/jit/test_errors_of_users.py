@@ -70,11 +70,11 @@ def test_an_error_says_nothing_of_how_long_calls_take(monkeypatch):
     for _ in range(5):
         f(whet.ones(2), 0)
     policy = f._calls.policy
-    before = policy.typical, [k.eager for k in policy.kinds.values()]
+    before = policy.times.typical, [k.eager for k in policy.kinds.values()]
     for _ in range(20):
         with pytest.raises(KeyError):
             f(whet.ones(2), 1)
-    assert (policy.typical, [k.eager for k in policy.kinds.values()][:len(before[1])]) == before
+    assert (policy.times.typical, [k.eager for k in policy.kinds.values()][:len(before[1])]) == before
     assert f.explain(data=True)["calls"]["total"] == 25
 
 
@@ -89,4 +89,4 @@ def test_errors_between_replays_do_not_end_them(monkeypatch):
         p.ledger.spent += 1.0
         for _ in range(40):
             p.raised(1e-6, 1e-2, Outcome.COSTLY)
-    assert policy.held and policy.resting == 0 and asked.resting > 0
+    assert policy.held and policy.pause.left == 0 and asked.pause.left > 0

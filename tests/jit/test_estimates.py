@@ -7,7 +7,7 @@ import time
 import pytest
 import whet
 from whet.cpu import native
-from whet.jit.policy import account, ledger
+from whet.jit.policy import account, call_times
 from whet.jit.policy.account import Policy
 from whet.jit.policy.candidate import Candidate
 from whet.jit.policy.ledger import Ledger
@@ -15,7 +15,7 @@ from whet.jit.policy.outcomes import WHY_EAGER, Event, Outcome
 
 
 def test_what_an_eager_call_takes_is_known_by_its_size():
-    known = ledger.EagerBySize()
+    known = call_times.EagerBySize()
     assert known.of(100) == math.inf
     for elements in (64, 1024):
         known.note(elements, elements * 1e-6)
@@ -75,10 +75,10 @@ def test_a_length_that_is_the_batch_by_chance_is_left_to_a_later_call(unlimited)
 
 def test_one_thread_may_ask_while_another_notes():
     """Between any two lines: what is known of a size is known with it, or not at all."""
-    known = ledger.EagerBySize()
+    known = call_times.EagerBySize()
 
     def asking(frame, event, arg):
-        if frame.f_code is ledger.EagerBySize.note.__code__:
+        if frame.f_code is call_times.EagerBySize.note.__code__:
             assert all(known.of(n) >= 1e-3 for n in (1, 100, 1 << 20))
             return asking
         return None
@@ -96,8 +96,8 @@ def test_kernels_that_a_plan_compiled_are_left_out_once():
     policy = Policy()
     kind = policy.kind(0, ())
     policy.ran(kind, 0.01, 0.01, Outcome.COSTLY)
-    policy.grown(0.085, 0.07)
-    assert policy.family_seconds == pytest.approx(0.015)
+    policy.plans.note_family(0.085, 0.07)
+    assert policy.plans.family_seconds == pytest.approx(0.015)
     policy.recorded(kind, 0.155, 0.012, True, Outcome.RESIZED, 0.072)
     assert policy.like.of(0.01) == pytest.approx(0.155 - 0.085 - 0.002 - 0.01)
 
@@ -106,7 +106,7 @@ def test_a_plan_that_was_tried_before_is_no_part_of_a_recording():
     policy = Policy()
     kind = policy.kind(0, ())
     policy.ran(kind, 0.01, 0.01, Outcome.COSTLY)
-    policy.planned(0.05, 0.0)
+    policy.plans.note_range(0.05, 0.0)
     policy.why_not_record(kind, Candidate(like=lambda: True))
     policy.recorded(kind, 0.06, 0.012, True, Outcome.RESIZED)
     assert policy.like.of(0.01) == pytest.approx(0.06 - 0.01)

@@ -11,7 +11,7 @@ from whet import jit
 from whet.cpu import native, tiered_compilation
 from whet.ir.symbolic_size import Unsized
 from whet.jit.guards import sized_table
-from whet.jit.policy import account, many_sizes
+from whet.jit.policy import account, many_sizes, pause
 from whet.jit.program.programs_of_sizes import ProgramOfSizes
 from whet.jit.replay import families
 from whet.jit.replay.sized_calls import SizedCall
@@ -139,7 +139,7 @@ def test_what_kernels_of_the_forward_ask_does_not_bind_the_backward():
 def test_kernels_that_a_plan_lacks_are_compiled_with_later_calls(form, monkeypatch):
     # its kernels are in no cache
     monkeypatch.setattr(native, "at_hand", lambda key: key in native._found)
-    monkeypatch.setattr(account, "WASTED", math.inf)    # each call is asked what it is
+    monkeypatch.setattr(pause, "WASTED", math.inf)    # each call is asked what it is
     change = whet.Tensor.tanh if "all" in form else whet.Tensor.sigmoid
 
     @whet.no_grad()

@@ -9,7 +9,7 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import compile_time_estimates, native, ordered_kernels, tiered_compilation
-from whet.jit.policy import account
+from whet.jit.policy import account, pause
 from whet.jit.policy.account import Policy
 from whet.jit.verify.same_bits import same_bits
 
@@ -66,7 +66,7 @@ def test_calls_are_eager_until_the_kernels_are_there(hurried, monkeypatch):
     with monkeypatch.context() as m:
         m.setattr(Policy, "affords_kernel", lambda self, seconds: False)
         # on a busy machine asking may take so long that some calls are not asked
-        m.setattr(account, "WASTED", float("inf"))
+        m.setattr(pause, "WASTED", float("inf"))
         for _ in range(4):
             assert traced(x).equal(f(x))
         assert traced.explain(data=True)["calls"]["because"] == {"compiling": 4}

@@ -62,7 +62,7 @@ class Simulated:
         if r is not None and r.calls:        # machine code makes it, and nobody notes the time
             r.calls += 1
             return self.replay * worth
-        if p.resting:
+        if p.pause.left:
             p.rested(1)
             return worth
         kind = p.kind(key, ())
@@ -80,7 +80,7 @@ class Simulated:
         took = self.asks + worth + (self.like if like else self.full)
         if grows and p.affords_family(took):
             self.has_plan = True
-            p.grown(self.grows)
+            p.plans.note_family(self.grows, 0.0)
             took += self.grows
         p.recorded(kind, took, 3 * worth, like, Outcome.RESIZED if like else Outcome.RECORDED)
         r = self.recordings[key] = Recorded(kind, 1 << 16)
@@ -160,7 +160,7 @@ def test_what_pays_may_take_more_than_what_has_yet_to_show_it():
     for kind in (often, once):
         kind.eager = 1e-3
     often.missed, once.missed = 100, 2
-    p.typical, p.made = 1e-3, account.OPENING
+    p.times.typical, p.made = 1e-3, account.OPENING
     assert p.affords(often, 0.03) and not p.affords(once, 0.03) and p.affords(once, 0.009)
 
 
@@ -411,7 +411,7 @@ def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
     policy = Policy()
     kind = policy.kind(0, ())
     assert policy.may_plan(kind)
-    policy.planned(10 * account.GRACE, 0.0)
+    policy.plans.note_range(10 * account.GRACE, 0.0)
     assert not policy.may_plan(kind)
     earned = 20 * account.GRACE / many_sizes.PLANS
     policy.ledger.eager = policy.ledger.spent = earned / account.ALLOWANCE
@@ -421,10 +421,10 @@ def test_a_plan_for_a_range_of_sizes_waits_until_it_can_be_spent():
 def test_nothing_is_known_of_plans_before_one_was_made():
     policy = Policy()
     kind = policy.kind(0, ())
-    kind.calls, kind.missed, kind.eager, policy.ratio = 2, 3, 1e-3, 2.0
+    kind.calls, kind.missed, kind.eager, policy.times.ratio = 2, 3, 1e-3, 2.0
     policy.ledger.spent = 1.0                # There is nothing to spend, nor to bring in.
     assert policy.may_plan(kind)
-    policy.grown(0.1)
+    policy.plans.note_family(0.1, 0.0)
     assert not policy.may_plan(kind)
 
 
@@ -483,7 +483,7 @@ def test_a_second_way_is_recorded_once_it_would_have_paid():
 
 def test_a_plan_for_a_range_of_sizes_pays_by_the_calls_of_all_of_them():
     policy = Policy()
-    policy.typical, policy.last_plan, policy.first_cost = 4e-3, 0.02, 0.1
+    policy.times.typical, policy.plans.range_seconds, policy.first_cost = 4e-3, 0.02, 0.1
     policy.ledger.spent = 0.1
     for n in range(40):                      # each of them comes once
         kind = policy.kind(n, ())
@@ -491,7 +491,7 @@ def test_a_plan_for_a_range_of_sizes_pays_by_the_calls_of_all_of_them():
             break
         policy.why_not_record(kind, Candidate())
     assert 4 < n < 20
-    policy.planned(0.02, 0.0)
+    policy.plans.note_range(0.02, 0.0)
     assert not policy.may_plan(kind)
 
 

@@ -99,7 +99,7 @@ def test_a_program_that_finds_out_in_the_midst_is_not_run_in_vain_at_each_call(m
         assert f(whet.tensor([1.0, 1.0, 2.0 + n % 9 * 2])).tolist() == step(
             whet.tensor([1.0, 1.0, 2.0 + n % 9 * 2])).tolist()
     assert held and len(runs) < 200
-    f._policy.resting, f._policy.ledger.spent = 0, 0.0
+    f._policy.pause.left, f._policy.ledger.spent = 0, 0.0
     f._calls.tables.hand_over()
     for r in f._policy.held:
         r.second_look.passed = LONGEST
@@ -120,7 +120,7 @@ def test_what_is_passed_over_is_tried_before_another_is_made():
 
 def test_calls_that_are_not_asked_speak_for_the_next_one_that_is():
     p = Policy()
-    p.typical = 1e-3
+    p.times.typical = 1e-3
     p.kind("key", ())
     p.rested(100)
     assert p.kind("key", ()).calls == 102 and p.kind("key", ()).calls == 103
@@ -160,7 +160,7 @@ class Changing:
             p.ledger.spent += self.replay
             p.ledger.eager += self.worth
             return self.replay
-        if p.resting:
+        if p.pause.left:
             p.rested(1)
             return self.worth
         kind = p.kind("key", ())
