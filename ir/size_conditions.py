@@ -128,7 +128,7 @@ class Answers:
             self.names.setdefault(text, made)
         return self.names[text]
 
-    def known_as(self, function: Callable[..., Number],
+    def known_as(self, function: Callable[..., Number], *,
                  is_real: bool = False) -> tuple[str, Asked[Number]]:
         """The name by which expressions call a function, and the function itself."""
         name = f"f{next(self.numbers)}"

@@ -75,7 +75,7 @@ class Facts(Answers):
 
     def real(self, function: Callable[..., float], *args: Size) -> SymbolicReal:
         """The float that a function gives for some values: it is called anew for others."""
-        name, asked = self.known_as(function, True)
+        name, asked = self.known_as(function, is_real=True)
         now = asked(*[value(x) for x in args])
         return SymbolicReal(f"{name}({', '.join(map(text, args))})", now, self)
 
@@ -140,7 +140,7 @@ def sized(xs: Iterable[object]) -> bool:
 def fixed(x: Size) -> int:
     """The number itself. Plans made with it hold only for sizes that give the same number."""
     if type(x) is SymbolicSize:
-        x.facts.ask(f"{x.text()}=={x.value}", True)
+        x.facts.ask(f"{x.text()}=={x.value}", answer=True)
     return value(x)
 
 
@@ -516,7 +516,7 @@ class SymbolicReal:
 
     __str__ = __repr__
 
-    def _with(self, op: str, other: Quantity, now: float, turned: bool = False) -> SymbolicReal:
+    def _with(self, op: str, other: Quantity, now: float, *, turned: bool = False) -> SymbolicReal:
         a, b = (other, self) if turned else (self, other)
         return SymbolicReal(f"({_part(a)}{op}{_part(b)})", now, self.facts)
 
@@ -524,25 +524,25 @@ class SymbolicReal:
         return self._with("+", other, self.value + value(other))
 
     def __radd__(self, other: Quantity) -> SymbolicReal:
-        return self._with("+", other, value(other) + self.value, True)
+        return self._with("+", other, value(other) + self.value, turned=True)
 
     def __sub__(self, other: Quantity) -> SymbolicReal:
         return self._with("-", other, self.value - value(other))
 
     def __rsub__(self, other: Quantity) -> SymbolicReal:
-        return self._with("-", other, value(other) - self.value, True)
+        return self._with("-", other, value(other) - self.value, turned=True)
 
     def __mul__(self, other: Quantity) -> SymbolicReal:
         return self._with("*", other, self.value * value(other))
 
     def __rmul__(self, other: Quantity) -> SymbolicReal:
-        return self._with("*", other, value(other) * self.value, True)
+        return self._with("*", other, value(other) * self.value, turned=True)
 
     def __truediv__(self, other: Quantity) -> SymbolicReal:
         return self._with("/", other, self.value / value(other))
 
     def __rtruediv__(self, other: Quantity) -> SymbolicReal:
-        return self._with("/", other, value(other) / self.value, True)
+        return self._with("/", other, value(other) / self.value, turned=True)
 
     def __floor__(self) -> SymbolicSize:
         return self.facts.atom(f"floor({self.expression})", math.floor(self.value))

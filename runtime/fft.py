@@ -124,7 +124,7 @@ def fftn(input, s=None, dim=None, norm=None):
             [0., 0.]])
     """
     x = _f.operand("fftn", input)
-    return _f.c2c("fftn", x, *_places("fftn", x, s, dim), False, norm)
+    return _f.c2c("fftn", x, *_places("fftn", x, s, dim), inverse=False, norm=norm)
 
 
 @_with_out
@@ -137,7 +137,7 @@ def ifftn(input, s=None, dim=None, norm=None):
             [0., 1.]])
     """
     x = _f.operand("ifftn", input)
-    return _f.c2c("ifftn", x, *_places("ifftn", x, s, dim), True, norm)
+    return _f.c2c("ifftn", x, *_places("ifftn", x, s, dim), inverse=True, norm=norm)
 
 
 @_with_out

@@ -139,8 +139,8 @@ class NotedRounds:
         body, ask = build(rec, nodes, fresh), build(rec, asks[0], asked[:1])
         if not bodies:
             verify(rec, body)
-        following = [NextValue(True, fresh.index(n)) if n in fresh
-                     else NextValue(False, start.index(n)) for n in after]
+        following = [NextValue(is_made=True, place=fresh.index(n)) if n in fresh
+                     else NextValue(is_made=False, place=start.index(n)) for n in after]
         put(rec, self.marks[0], start, results, While("while_loop", following, ask=ask, body=body))
 
     def values_of(self, state: tuple[Any, ...]) -> list[int]:

@@ -204,7 +204,7 @@ class While(Control):
         """Which result of the body the value at position k was, and how many rounds ago; (k, 0) if
         it never changes. None if it is neither, because values exchange places."""
         c = self.following[k]
-        if c == NextValue(False, k):
+        if c == NextValue(is_made=False, place=k):
             return k, 0
         for rounds in range(1, len(self.following) + 1):
             if c.is_made:

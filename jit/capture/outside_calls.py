@@ -238,7 +238,7 @@ class Outward:
             self.busy, watch.aside = False, False
             modes.refresh()
 
-    def texts(self, args: Sequence[Any], result_is_used: bool = False) -> Sequence[Any]:
+    def texts(self, args: Sequence[Any], *, result_is_used: bool = False) -> Sequence[Any]:
         """The arguments, with Texts in place of strings into which Numbers were formatted."""
         frame = self.rec.user()
         return args if frame is None else self.rec.texts.arguments(frame, args, result_is_used)
@@ -272,7 +272,7 @@ class Outward:
         writes_lines = method.__name__ == "writelines"
         pieces = [
             guarded_value(x) if type(x) in NUMBERS else tuple(x) if writes_lines else x
-            for x in self.texts(args, True)]
+            for x in self.texts(args, result_is_used=True)]
         return self.do(method, pieces, {}, lambda: not stream.closed,
                        lambda: is_pythons_own(stream))
 

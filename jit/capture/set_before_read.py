@@ -14,7 +14,7 @@ which passes everything on to the object's own dict.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..guards.code_origin import users
@@ -52,17 +52,16 @@ class Noting:
         self.default = _of_class(kind, name)
         self.uses: list[tuple[Any, FirstUse]] = []
 
-    def note(self, x: Any, sets: bool | None) -> None:
-        """Note that an object's attribute is set (True), read (False) or deleted (None)."""
-        for holder, use in self.uses:
-            if holder is x and use.thread == threading.get_ident():
-                use.was_set |= bool(sets)
-                use.was_read |= sets is None or not use.was_set
+    def uses_here(self, x: Any) -> Iterator[FirstUse]:
+        """What is noted of an object's attribute by runs on this thread."""
+        return (use for holder, use in self.uses
+                if holder is x and use.thread == threading.get_ident())
 
     def __get__(self, x: Any, kind: Any = None) -> Any:
         if x is None:
             return self.found(self.default, kind)
-        self.note(x, False)
+        for use in self.uses_here(x):
+            use.was_read |= not use.was_set
         return self.found(own_dict(x).get(self.name, self.default), type(x))
 
     def found(self, value: Any, kind: type) -> Any:
@@ -72,11 +71,13 @@ class Noting:
         return value
 
     def __set__(self, x: Any, value: Any) -> None:
-        self.note(x, True)
+        for use in self.uses_here(x):
+            use.was_set = True
         own_dict(x)[self.name] = value
 
     def __delete__(self, x: Any) -> None:
-        self.note(x, None)                   # what is set again later comes last in the dict
+        for use in self.uses_here(x):
+            use.was_read = True              # what is set again later comes last in the dict
         if own_dict(x).pop(self.name, ABSENT) is ABSENT:
             self.found(ABSENT, type(x))
 

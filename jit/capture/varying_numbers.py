@@ -212,7 +212,7 @@ for _name, _python in _MADE_OF_IT.items():
     _give(f"__{_name}__", _handing_out(_python))
 
 
-def _on_values(python: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
+def _on_values(python: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: Number, other: Any) -> Any:
         if registry.is_tensor(other):
             return NotImplemented
@@ -222,8 +222,8 @@ def _on_values(python: Callable[..., Any], reflected: bool) -> Callable[..., Any
     return method
 
 
-_give("__divmod__", _on_values(divmod, False))
-_give("__rdivmod__", _on_values(divmod, True))
+_give("__divmod__", _on_values(divmod, reflected=False))
+_give("__rdivmod__", _on_values(divmod, reflected=True))
 
 
 # ---- arithmetic ----------------------------------------------------------------------------------
@@ -352,7 +352,7 @@ def through(python: Callable[..., Any], name: str, *args: Any) -> Any:
     return Number(y, made, recorder_of(number), SAFE)
 
 
-def _python_method(name: str, python: Callable[..., Any], reflected: bool) -> Callable[..., Any]:
+def _python_method(name: str, python: Callable[..., Any], *, reflected: bool) -> Callable[..., Any]:
     def method(self: Number, other: Any, *more: Any) -> Any:
         if registry.is_tensor(other):
             return NotImplemented
@@ -367,8 +367,8 @@ _BY_PYTHON: dict[str, Callable[..., Any]] = {
     "and": operator.and_, "or": operator.or_}
 for _name, _python in _BY_PYTHON.items():
     _dunder = "pow" if _name == "power" else _name
-    _give(f"__{_dunder}__", _python_method(_name, _python, False))
-    _give(f"__r{_dunder}__", _python_method(_name, _python, True))
+    _give(f"__{_dunder}__", _python_method(_name, _python, reflected=False))
+    _give(f"__r{_dunder}__", _python_method(_name, _python, reflected=True))
 _ROUNDING: dict[str, Callable[..., Any]] = dict(floor=math.floor, ceil=math.ceil, round=round)
 for _name, _python in _ROUNDING.items():
     _give(f"__{_name}__", lambda self, *digits, _python=_python, _name=_name: through(

@@ -181,7 +181,7 @@ def _template(i: dis.Instruction, stack: list[Source], is_named: bool) -> Source
     n = i.arg or 0
     if i.opname == "BINARY_OP" and i.argrepr == "%":
         text = _constant(stack[-2])
-        return None if text is None else [Template(text, i.offset, True)]
+        return None if text is None else [Template(text, i.offset, is_percent=True)]
     if i.opname == "BINARY_OP" and i.argrepr == "+" and stack[-2] and stack[-1]:
         return [*stack[-2], *stack[-1]]
     if i.opname in ("LOAD_METHOD", "LOAD_ATTR") and i.argval == "format":
@@ -192,7 +192,7 @@ def _template(i: dis.Instruction, stack: list[Source], is_named: bool) -> Source
     if i.opname == "CALL" and not is_named:
         of = stack[-n - 2] or stack[-n - 1]  # above or below what says that it is no method
         if of and type(of[0]) is FormatOf:
-            return [Template(str(of[0]), i.offset, False)]
+            return [Template(str(of[0]), i.offset, is_percent=False)]
     return None
 
 

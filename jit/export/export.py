@@ -146,7 +146,8 @@ class ExportRuns:
         self, fn: Callable[..., Any], rewrites: tuple[str, ...], args: Any, kwargs: Any
     ) -> None:
         self.fn, self.args, self.kwargs = fn, args, kwargs
-        self.subject = TracedFunction(fn, True, "first", rewrites, None)
+        self.subject = TracedFunction(
+            fn, strict=True, verify="first", rewrites=rewrites, dynamic=None)
         self.parameters: list[Parameter] = []
         self.ran: CodeThatRan | None = None  # the only code that is read, if not all can be
 

@@ -149,15 +149,17 @@ class History:
             self.saved(rec, i, x, edges[k], v) if is_strided(x) else x
             for k, (x, v) in enumerate(zip(n.inputs, n.versions))]
         s.outputs = [
-            x and self.note(i, Saved(rec.values.number(x.array), None, x.array, False, x.index),
-                            x.cell, x.version) for x in n.outputs]
+            x and self.note(
+                i, Saved(rec.values.number(x.array), None, x.array, outside=False, at=x.index),
+                x.cell, x.version)
+            for x in n.outputs]
         return s
 
     def saved(self, rec: Recorder, i: int, x: Any, edge: int | None, version: int | None) -> Saved:
         n = rec.values.number(x._array)
         return self.note(
             i, Saved(n, edge if wants_gradient(x) else None, x._array,
-                      n is not None and rec.outside.get(n) is x), x._shared(), version)
+                      outside=n is not None and rec.outside.get(n) is x), x._shared(), version)
 
     def note(self, i: int, saved: Saved, cell: Any, version: int | None) -> Saved:
         behind = 0 if version is None else cell.v - version

@@ -52,9 +52,9 @@ class OutsideRows:
         if not pairs:
             self.word(self.id(d) + DICT_LENGTH, 0)
             return
-        self.dictionary(d, tag, True, pairs)
+        self.dictionary(d, tag, pairs, whole=True)
 
-    def dictionary(self, d: Any, tag: int, whole: bool, pairs: list[Any]) -> None:
+    def dictionary(self, d: Any, tag: int, pairs: list[Any], *, whole: bool) -> None:
         """Entries of a dict. Globals, and dicts with slots, change often."""
         often = not (layouts.tags and whole) or any(v is ANY for _, v in pairs)
         kind = "always" if often else "dicts"
@@ -133,7 +133,7 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     t.name(vars(devices), "_default", r.settings.device)
     t.name(vars(tf32), "allowed", r.settings.rounded)
     for d, pairs in t.names.values():
-        t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, False, pairs)
+        t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, pairs, whole=False)
     g = r.guards
     for x, a, rg, extra, bare in zip(g.tensors, g.arrays, g.flags, g.extras, g.has_no_grad):
         if extra is not None or bare is not None and (x._grad is None) != bare:

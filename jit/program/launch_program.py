@@ -21,7 +21,7 @@ from .node_kinds import KINDS
 from .program import Program, makes
 from .replay_miss import Miss, broken
 
-NO_LAUNCHES = LaunchList(False, 0, 0, [])
+NO_LAUNCHES = LaunchList(long=False, address=0, words=0, values=[])
 
 
 def part_of(a: np.ndarray, offset: int, t: Type) -> np.ndarray:

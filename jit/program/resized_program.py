@@ -265,7 +265,8 @@ class ResizedProgramMaker(SizeStores):
             address = words.ctypes.data + 8 * step.first
             is_long[address] = np.zeros(1, np.int64)
             self.put_is_long(is_long[address], 0, step)
-            steps.append(LaunchList(True, address, step.words, step.values))
+            steps.append(LaunchList(
+                long=True, address=address, words=step.words, values=step.values))
         return steps, is_long
 
     def are_numbers(self) -> bool:

@@ -189,11 +189,11 @@ class SizedProgram:
                 step, inner, is_launched = self.come_to(node, bool(known))
         except ordered_kernels.NotYet:
             self.awaited.update((o, self.places.memory(o)) for o in node.outs)
-            return Outcome(node, {}, None, (), True)
+            return Outcome(node, {}, None, (), is_launched=True)
         if any(self.held[o] is not self.awaited[o] for o in node.outs if o in self.awaited):
             raise LiesOtherwise              # Views of it were found where it is not.
         self.facts.hold(asked)
-        known.append(Outcome(node, asked, step, inner, is_launched))
+        known.append(Outcome(node, asked, step, inner, is_launched=is_launched))
         return known[-1]
 
     def come_to(self, node: Node, is_known: bool) -> tuple[Step | None, Sequence[Node], bool]:

@@ -32,7 +32,7 @@ class _Inside:
         if self.inner is None:
             return tuple(values)
         return tuple([
-            self.inner.tensor(v, True) if b and v is not None else v
+            self.inner.tensor(v, batched=True) if b and v is not None else v
             for v, b in zip(values, batched)])
 
     def unwrap(self, x):
@@ -180,8 +180,9 @@ def batched(level, cls, args, kwargs):
         outs, saved, _ = level.beneath(made.apply, values)
     except NeedsNumbers:
         return _each(level, cls, args, kwargs, values, flags)
-    outs = [level.tensor(o, any(flags)) if registry.is_tensor(o) else o for o in outs]
-    return _finished(level, made, cls, args, outs, saved, lambda x: level.tensor(x, any(flags)))
+    outs = [level.tensor(o, batched=any(flags)) if registry.is_tensor(o) else o for o in outs]
+    return _finished(level, made, cls, args, outs, saved,
+                     lambda x: level.tensor(x, batched=any(flags)))
 
 
 def _by_rule(level, cls, args, values, flags):
@@ -193,7 +194,7 @@ def _by_rule(level, cls, args, values, flags):
     parts = result if many else (result,)
     dims = dims if isinstance(dims, tuple) else (dims,) * len(parts)
     outs = [
-        level.tensor(x if not d else level.beneath(x.movedim, d, 0), d is not None)
+        level.tensor(x if not d else level.beneath(x.movedim, d, 0), batched=d is not None)
         if registry.is_tensor(x) else x for x, d in zip(parts, dims)]
     result, ctx = tuple(outs) if many else outs[0], FunctionCtx()
     edges = level.edges(args) if modes.state.flags & modes.GRAD else (None,) * len(args)
@@ -242,8 +243,9 @@ def _each(level, cls, args, kwargs, values, flags):
                                        *[p.select(0, i) if b else p for p, b in zip(parts, split)])
                 found.append(r if isinstance(r, tuple) else (r,))
             return [None if column[0] is None else _stack(column) for column in zip(*found)]
-        return tuple([None if x is None else level.tensor(x, True) for x in level.beneath(rows)])
-    outs = [level.tensor(x, True) for x in level.beneath(every)]
+        return tuple([None if x is None else level.tensor(x, batched=True)
+                      for x in level.beneath(rows)])
+    outs = [level.tensor(x, batched=True) for x in level.beneath(every)]
     looped = SimpleNamespace(backward=backward, __name__=cls.__name__)
     edges = level.edges(args) if modes.state.flags & modes.GRAD else (None,) * len(args)
     return attach(looped, FunctionCtx(), tuple(outs) if calls[0].many else outs[0], args, edges)

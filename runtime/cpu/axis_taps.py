@@ -32,7 +32,7 @@ class Taps:
     slots: int
     count: int
 
-    def __init__(self, size, places, weights, dtype, from_zero=False):
+    def __init__(self, size, places, weights, dtype, *, from_zero=False):
         self.size, (self.groups, self.slots, self.count) = size, places.shape
         self.places = np.ascontiguousarray(places, np.int32)
         self.weights = None if weights is None else np.ascontiguousarray(weights, dtype)
@@ -52,7 +52,8 @@ class Taps:
             places[t, slot, of[order]] = order
             if weights is not None and self.weights is not None:
                 weights[t, slot, of[order]] = self.weights[self.groups - 1 - t, 0][order]
-        return Taps(self.count, places, weights, weights is not None and weights.dtype, True)
+        dtype = weights is not None and weights.dtype
+        return Taps(self.count, places, weights, dtype, from_zero=True)
 
 
 def sums(a, dim, taps):

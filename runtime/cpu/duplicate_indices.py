@@ -41,7 +41,7 @@ class Mean(Folded):
 class Extremum(Combination):
     """The largest or the smallest value."""
 
-    def __init__(self, primitive, ufunc, largest):
+    def __init__(self, primitive, ufunc, *, largest):
         super().__init__(primitive, ufunc)
         self.largest = largest
 
@@ -57,5 +57,5 @@ class Extremum(Combination):
 
 COMBINATIONS = {
     "put": Put(None, None), "sum": Folded("add", np.add, 0), "prod": Folded("mul", np.multiply, 1),
-    "mean": Mean("add", np.add, 0), "amax": Extremum("max", np.maximum, True),
-    "amin": Extremum("min", np.minimum, False)}
+    "mean": Mean("add", np.add, 0), "amax": Extremum("max", np.maximum, largest=True),
+    "amin": Extremum("min", np.minimum, largest=False)}

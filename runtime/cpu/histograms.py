@@ -15,10 +15,10 @@ def numbers(x, size, weights=None):
     ignored."""
     kind = (np.int64 if weights is None else np.float32 if weights.dtype == np.float32
             else np.float64)
-    return add_numbers(memory.empty((size,), np.dtype(kind)), x, weights, True)
+    return add_numbers(memory.empty((size,), np.dtype(kind)), x, weights, from_zero=True)
 
 
-def add_numbers(sums, x, weights, from_zero=False):
+def add_numbers(sums, x, weights, *, from_zero=False):
     """Add to `sums` how often each number below their count is in a vector, or the sums of its
     weights. `from_zero`: `sums` are taken as zero."""
     kernel = row_kernel("counting", "emit_numbers", NAMES[x.dtype], NAMES[sums.dtype],

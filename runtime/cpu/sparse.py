@@ -49,16 +49,16 @@ def row_sums(values, to, come, dense, rows, in_order):
 
 def pointed_sums(values, pointers, come, dense):
     """`row_sums` of entries row by row, of where each row begins among them and the last ends."""
-    return _sums_of_rows(values, pointers, come, dense, False)
+    return _sums_of_rows(values, pointers, come, dense, are_trusted=False)
 
 
 def equal_sums(values, pointers, come, dense, each, ones):
     """`row_sums` of entries row by row, each row of `each` entries. It is not checked that
     `pointers` say so. `ones`: all values are one: kernels multiply by them, exports need not."""
-    return _sums_of_rows(values, pointers, come, dense, True)
+    return _sums_of_rows(values, pointers, come, dense, are_trusted=True)
 
 
-def _sums_of_rows(values, pointers, come, dense, are_trusted):
+def _sums_of_rows(values, pointers, come, dense, *, are_trusted):
     rows, width, count = pointers.shape[0] - 1, dense.shape[1], values.size
     if _have_kernel(values, dense) and rows > 0 and dense.size:
         come = contiguous(come)
@@ -74,7 +74,7 @@ def _sums_of_rows(values, pointers, come, dense, are_trusted):
                           bad, count, width, rows)
             if not bad[0]:
                 return out
-    return row_sums(values, rows_of(pointers, count), come, dense, rows, True)
+    return row_sums(values, rows_of(pointers, count), come, dense, rows, in_order=True)
 
 
 def _within(index, size, in_order):

@@ -217,7 +217,7 @@ class Allocator:
                 self._make_ready(block)
 
     def _mark(self, stream: int) -> int:
-        event = self.driver.create_event(self.device, False)
+        event = self.driver.create_event(self.device, timing=False)
         self.driver.record(event, stream)
         return event
 

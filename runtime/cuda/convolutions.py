@@ -84,7 +84,7 @@ def in_phases(runs: Sequence[Any], g: DeviceArray, w: DeviceArray, gx: DeviceArr
     would store one number at a time else."""
     reach = [tuple(sorted(set().union(*(r.offsets[d] for r in runs)))) or (0,) for d in range(3)]
     images, channels, out = *gx.shape[:2], runs[0].out
-    seen = Images(g, reach, out, (1, 1, 1), True)
+    seen = Images(g, reach, out, (1, 1, 1), by_pixels=True)
     made = empty(g.index, (len(runs), images, channels, *out), gx.dtype)
     for k, r in enumerate(runs):
         y = made[k]
@@ -109,7 +109,7 @@ def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
         tuple(k * d - p for k in range(n))
         for n, d, p in zip(w_shape[2:], dilation, padding, strict=True)])
     sizes, steps = three(g.shape[2:], 1), three(stride, 1)
-    seen = Images(x, offsets, sizes, steps, by_pixels(g, w_shape[1]))
+    seen = Images(x, offsets, sizes, steps, by_pixels=by_pixels(g, w_shape[1]))
     places = seen.taps(offsets, w_shape[1])
     count, images, taps = prod(sizes), x.shape[0], prod(w_shape[2:])
     made = empty(g.index, (w_shape[0], taps, w_shape[1]), g.dtype) if seen.by_pixels else gw
@@ -181,7 +181,7 @@ class Images:
     last with `by_pixels`."""
 
     def __init__(self, x: DeviceArray, offsets: Sequence[Sequence[int]], out: Sequence[int],
-                 stride: Sequence[int], by_pixels: bool = False) -> None:
+                 stride: Sequence[int], *, by_pixels: bool = False) -> None:
         self.by_pixels = by_pixels
         sizes = three(x.shape[2:], 1)
         self.low = tuple(max(0, -min(o)) for o in offsets)
@@ -353,7 +353,7 @@ class Run:
         """A contraction over channels and taps."""
         r = self.r
         seen = self.seen or Images(self.x, r.offsets, r.out, r.stride,
-                                   by_pixels(self.x, r.channels))
+                                   by_pixels=by_pixels(self.x, r.channels))
         w, (group, row, channel) = self.w, r.w_strides
         taps = prod(map(len, r.offsets))
         steps: int | Places = 1

@@ -125,7 +125,7 @@ class Driver(abc.ABC):
         """Wait for the work of a stream."""
 
     @abc.abstractmethod
-    def create_event(self, device: int, timing: bool) -> int:
+    def create_event(self, device: int, *, timing: bool) -> int:
         """A mark to put into streams."""
 
     @abc.abstractmethod

@@ -202,7 +202,7 @@ def copy_into(to: Any, source: Any) -> None:
         if type(source) is not DeviceArray and not source.ndim:
             source = np.asarray(source)
         elif type(source) is not DeviceArray or source.index != to.index:
-            source = transfers.transfer(source, to.index, False)
+            source = transfers.transfer(source, to.index, non_blocking=False)
         if type(source) is DeviceArray and source.held is to.held:
             if (source.address, source.kind) != (to.address, to.kind):
                 pointwise.copy_into(to, source)     # a plan's operands lie apart

@@ -194,7 +194,7 @@ class LibCuda(Driver):
         self._activate(self.devices[stream])
         self._call("cuStreamSynchronize", C.c_void_p(stream))
 
-    def create_event(self, device: int, timing: bool) -> int:
+    def create_event(self, device: int, *, timing: bool) -> int:
         made = self._new("cuEventCreate", device, 0 if timing else NO_TIMING)
         self.devices[made] = device
         return made

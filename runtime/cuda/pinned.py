@@ -107,7 +107,7 @@ class PinnedMemory:
         """A copy from or to an array in pinned memory was queued in a stream."""
         lent = lent_of(a)
         if lent is not None:
-            event = self.driver.create_event(device, False)
+            event = self.driver.create_event(device, timing=False)
             self.driver.record(event, stream)
             lent.piece.events.append(event)
 

@@ -69,7 +69,7 @@ def sort_keys(keys: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     return made, positions
 
 
-def search(keys: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
+def search(keys: DeviceArray, values: DeviceArray, *, right: bool) -> DeviceArray:
     """The places at which values would be inserted into sorted rows of keys, before or behind equal
     ones. Both have the same number of rows."""
     from ..passes.lower_triton import sorted_rows as lower
@@ -172,8 +172,8 @@ def _mode(x: DeviceArray) -> Picked:
     from ..cpu.reduce import reduction_program
     from . import rows
     made = Sorted(x, descending=False)
-    ends = search(made.keys, made.keys, True)
-    starts = search(made.keys, made.keys, False)
+    ends = search(made.keys, made.keys, right=True)
+    starts = search(made.keys, made.keys, right=False)
     a, b = S.arg(0), S.arg(1)
     alike = [made.keys, ends, starts]
     is_nan = S.eq(a, LAST) if FROM_NUMPY[x.dtype].category == FLOAT else S.ne(a, a)
@@ -196,5 +196,6 @@ def searchsorted(sequence: DeviceArray, values: DeviceArray, sorter: DeviceArray
     n = sequence.shape[-1]
     rows = max(1, prod(sequence.shape[:-1]))
     s, v = (a if a.flags.c_contiguous else copied(a) for a in (sequence, values))
-    found = search(keys_of(s.reshape(rows, n)), keys_of(v.reshape(rows, v.size // rows)), right)
+    keys, wanted = keys_of(s.reshape(rows, n)), keys_of(v.reshape(rows, v.size // rows))
+    found = search(keys, wanted, right=right)
     return cast(found.reshape(values.shape), np.dtype(np.int32) if out_int32 else I64)

@@ -194,7 +194,7 @@ class Event(AnyEvent):
         if self._machine is None:
             self._machine, self.device_index = stream._machine, stream.device_index
             driver = self._machine.driver
-            self._event = driver.create_event(self.device_index, self._timing)
+            self._event = driver.create_event(self.device_index, timing=self._timing)
             weakref.finalize(self, driver.destroy_event, self._event).atexit = False
         elif self.device_index != stream.device_index:
             raise RuntimeError(

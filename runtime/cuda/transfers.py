@@ -88,7 +88,7 @@ def to_peer(a: DeviceArray, index: int) -> DeviceArray:
 def follow(stream: int, other: int, device: int) -> None:
     """Let a stream wait for all that another one, of `device`, has to do now."""
     driver = m.machine().driver
-    event = driver.create_event(device, False)
+    event = driver.create_event(device, timing=False)
     driver.record(event, other)
     driver.wait(stream, event)
     driver.destroy_event(event)

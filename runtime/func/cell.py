@@ -88,7 +88,7 @@ class CellOp:
 
     def _batch(self, n, inputs, batched, attrs):
         with BatchLevel(n, "different") as level:
-            lifted = [level.tensor(x, True) if b else x for x, b in zip(inputs, batched)]
+            lifted = [level.tensor(x, batched=True) if b else x for x, b in zip(inputs, batched)]
             outs = [(t.value, t.batched) if level.owns(t) else (t, False)
                     for t in tensors(self.called(lifted, attrs))]
         full = tuple([t if b else batching.repeated(t, n) for t, b in outs])

@@ -43,13 +43,13 @@ class BatchLevel(Level):
         super().__init__()
         self.size, self.randomness = size, randomness
 
-    def tensor(self, value, batched=False):
+    def tensor(self, value, *, batched=False):
         t = new(BatchTensor)
         t.level, t.value, t.batched, t._example = self, value, batched, None
         return t
 
     def twin(self, t):
-        return self.tensor(t.value, t.batched)
+        return self.tensor(t.value, batched=t.batched)
 
     def replace(self, t, r):
         t.value, t.batched, t._example = r.value, r.batched, None
@@ -71,9 +71,9 @@ class BatchLevel(Level):
             else self.beneath(registry.apply, op, values, attrs)
         )
         return (
-            tuple([self.tensor(x, some) for x in outs])
+            tuple([self.tensor(x, batched=some) for x in outs])
             if type(outs) is tuple
-            else self.tensor(outs, some)
+            else self.tensor(outs, batched=some)
         )
 
     def run(self, op, values, batched, attrs):
@@ -136,7 +136,7 @@ class BatchLevel(Level):
             return self.beneath(registry.beside, source, made)
         if not source.batched:
             return self.tensor(self.beneath(registry.beside, source.value, made))
-        return self.tensor(self.beneath(self._repeat, source.value, made), True)
+        return self.tensor(self.beneath(self._repeat, source.value, made), batched=True)
 
     def _repeat(self, source, made):
         made = batching.repeated(registry.beside(source, made), self.size)
@@ -150,7 +150,7 @@ class BatchLevel(Level):
                 "operation out of vmap")
         if self.randomness == "same":
             return super().draw(generator, op, shape)
-        return self.tensor(self.beneath(draw_op, generator, op, (self.size, *shape)), True)
+        return self.tensor(self.beneath(draw_op, generator, op, (self.size, *shape)), batched=True)
 
     def function(self, cls, args, kwargs):
         return functions.batched(self, cls, args, kwargs)
@@ -227,7 +227,8 @@ def _run(func, name, args, kwargs, found, size, out_dims, randomness):
     """One batch."""
     fronted = [t if not d else t.movedim(d, 0) for t, d in found]
     with BatchLevel(size, randomness) as level:
-        lifted = [t if d is None else level.tensor(f, True) for f, (t, d) in zip(fronted, found)]
+        lifted = [t if d is None else level.tensor(f, batched=True)
+                  for f, (t, d) in zip(fronted, found)]
         result = func(*like(args, lifted), **kwargs)
         if not tensors(result) or not isinstance(result, Tensor | tuple | list | dict):
             raise ValueError(

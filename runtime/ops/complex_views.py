@@ -216,7 +216,7 @@ def complex(real, imag, *, out=None):
     made = apply(complex_op, (real, imag), {})
     if out is not None:
         check_out_types(made, out)
-    return finish(made, "complex", out, False)
+    return finish(made, "complex", out, requires_grad=False)
 
 
 @function(method=False)
@@ -232,7 +232,7 @@ def polar(abs, angle, *, out=None):
         raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                            f"{abs.dtype.letter} and {angle.dtype.letter}")
     check_one_type("polar", abs=abs, angle=angle)
-    return finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, False)
+    return finish(complex(abs * angle.cos(), abs * angle.sin()), "polar", out, requires_grad=False)
 
 
 @method()

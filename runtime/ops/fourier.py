@@ -141,7 +141,7 @@ def resized(x, dim, n):
     return x
 
 
-def c2c(name, x, sizes, dims, inverse, norm):
+def c2c(name, x, sizes, dims, *, inverse, norm):
     """The complex transform along dimensions, of `sizes` (None: as they are)."""
     norm = scaling(name, norm)
     x = x if x.dtype.category == COMPLEX else x.to(x.dtype.to_complex())

@@ -41,7 +41,8 @@ class Mode(NamedTuple):
 MODES = {
     "nearest": Mode("nearest", (1, 2, 3)), "nearest-exact": Mode("nearest-exact", (1, 2, 3)),
     "area": Mode(None, (1, 2, 3)), "linear": Mode("linear", (1,)),
-    "bilinear": Mode("linear", (2,), True), "bicubic": Mode("cubic", (2,), True),
+    "bilinear": Mode("linear", (2,), antialiases=True),
+    "bicubic": Mode("cubic", (2,), antialiases=True),
     "trilinear": Mode("linear", (3,))}
 
 

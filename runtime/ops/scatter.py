@@ -194,7 +194,7 @@ def _check_scatter(self, dim, index, src=None, *, value=None):
     return _alike(self, src, index), {"dim": d}
 
 
-def _scatter_form(self, dim, index, src, reduce, value, in_place):
+def _scatter_form(self, dim, index, src, reduce, value, *, in_place):
     if reduce is None:
         rest, attrs = _check_scatter(self, dim, index, src, value=value)
         return (inplace(scatter_op, self, rest, attrs) if in_place else apply(
@@ -217,7 +217,7 @@ def scatter(input, dim, index, src=None, *, reduce=None, value=None):
     >>> whet.zeros(3).scatter(0, whet.tensor([2, 0]), whet.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
-    return _scatter_form(input, dim, index, src, reduce, value, False)
+    return _scatter_form(input, dim, index, src, reduce, value, in_place=False)
 
 
 @method()
@@ -228,7 +228,7 @@ def scatter_(self, dim, index, src=None, *, reduce=None, value=None):
     >>> whet.zeros(3).scatter_(0, whet.tensor([2]), 7.)
     tensor([0., 0., 7.])
     """
-    return _scatter_form(self, dim, index, src, reduce, value, True)
+    return _scatter_form(self, dim, index, src, reduce, value, in_place=True)
 
 
 def _check_scatter_add(self, dim, index, src):

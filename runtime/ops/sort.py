@@ -244,7 +244,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
 
 
 # ---- median and mode -----------------------------------------------------------------------------
-def _median(op, kind, input, dim, keepdim, ignore_nan):
+def _median(op, kind, input, dim, keepdim, *, ignore_nan):
     _check_ordered(op, input)
     a = input._array
     if dim is None:
@@ -269,7 +269,7 @@ def median(input, dim=None, keepdim=False):
     >>> whet.median(whet.tensor([4, 1, 3, 2]))
     tensor(2)
     """
-    return _median("median", return_types.median, input, dim, keepdim, False)
+    return _median("median", return_types.median, input, dim, keepdim, ignore_nan=False)
 
 
 @function(out=True)
@@ -280,7 +280,7 @@ def nanmedian(input, dim=None, keepdim=False):
     >>> whet.nanmedian(whet.tensor([1., whet.nan, 3.]))
     tensor(1.)
     """
-    return _median("nanmedian", return_types.nanmedian, input, dim, keepdim, True)
+    return _median("nanmedian", return_types.nanmedian, input, dim, keepdim, ignore_nan=True)
 
 
 @function(out=True)
@@ -307,7 +307,7 @@ def _fractions(a):
     return bool(((a >= 0) & (a <= 1)).all())
 
 
-def _quantile(op, input, q, dim, keepdim, interpolation, ignore_nan):
+def _quantile(op, input, q, dim, keepdim, interpolation, *, ignore_nan):
     if q is None:
         raise TypeError(f"{op}(): argument 'q' must be Tensor or float, not NoneType")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
@@ -373,7 +373,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     >>> whet.quantile(whet.tensor([0.0, 1.0, 2.0]), 0.25)
     tensor(0.5000)
     """
-    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
 @function(out=True)
@@ -384,4 +384,4 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     >>> whet.nanquantile(whet.tensor([1., whet.nan, 3.]), 0.5)
     tensor(2.)
     """
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, ignore_nan=True)

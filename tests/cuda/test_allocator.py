@@ -92,7 +92,7 @@ def test_a_block_of_two_streams_comes_back_when_both_are_done(gpus):
 def test_a_block_of_three_streams_comes_back_when_all_are_done(gpus):
     a, d = gpus.allocators[0], gpus.driver
     one, two, three = (gpus.stream(0, 0) for _ in range(3))
-    stop = d.create_event(0, False)
+    stop = d.create_event(0, timing=False)
     held = a.allocate(512, one)
     for s in (two, three):
         a.record_stream(held.block, s)

@@ -61,7 +61,7 @@ def test_pageable_memory_is_no_place_for_a_copy_that_is_waited_for_later():
 def handed_over(seed, waits):
     """Two streams, the second of which reads what the first one writes."""
     d = SimulatedDriver(seed)
-    one, two, event = d.create_stream(0, 0), d.create_stream(0, 0), d.create_event(0, False)
+    one, two, event = d.create_stream(0, 0), d.create_stream(0, 0), d.create_event(0, timing=False)
     p, (at, host) = d.allocate(0, 4), pinned(d, np.zeros(4, np.uint8))
     d.fill(p, 7, 4, one)
     d.record(event, one)
@@ -83,7 +83,7 @@ def test_a_seed_gives_the_same_order_again():
 
 def test_an_event_is_what_it_was_when_somebody_began_to_wait():
     d = SimulatedDriver()
-    one, two, event = d.create_stream(0, 0), d.create_stream(0, 0), d.create_event(0, False)
+    one, two, event = d.create_stream(0, 0), d.create_stream(0, 0), d.create_event(0, timing=False)
     d.wait(two, event)                                         # never recorded: nothing to wait for
     d.synchronize_stream(two)
     d.record(event, one)
@@ -174,7 +174,7 @@ def test_a_hint_of_alignment_must_be_true_and_a_stream_the_kernels(gpus):
     with pytest.raises(CudaError, match="belongs to device 1"):
         launch(16, 32, d.create_stream(0, 0))
     with pytest.raises(CudaError, match="belongs to device 0"):
-        d.record(d.create_event(0, False), s)
+        d.record(d.create_event(0, timing=False), s)
 
 
 def test_memory_of_a_stream_is_reused_there_at_once_and_poisoned(gpus):
@@ -198,7 +198,7 @@ def test_a_buffer_that_another_stream_reads_is_not_reused_too_early(told):
             d, a = m.driver, m.allocators[0]
             one, two = (m.stream(0, 0) for _ in range(2))
             at, host = pinned(d, np.zeros(4, np.uint8))
-            held, event = a.allocate(4, one), d.create_event(0, False)
+            held, event = a.allocate(4, one), d.create_event(0, timing=False)
             d.fill(held.block.address, 7, 4, one)
             d.record(event, one)
             d.wait(two, event)

@@ -95,7 +95,7 @@ class SizedLevel:
         if type(n) is not SymbolicSize:
             return n
         most = int(self.facts.scope(self.of(self.largest)).of(n.text()))
-        self.facts.ask(f"{n.text()}<={most}", True)
+        self.facts.ask(f"{n.text()}<={most}", answer=True)
         return most
 
     def of(self, values: Sequence[int]) -> list[int]:

@@ -67,7 +67,8 @@ def emit_distinct(mod: Module, symbol: str, dtype: str, packed: bool, wants_plac
     """Runs of a vector in order. Slots: those of `Order` for one row, of which positions are not
     used, and those of `Runs`; there is one unit of work."""
     f = mod.kernel(symbol)
-    order, runs = Order(f, dtype, packed, False), Runs(f, dtype, 7, wants_places, wants_lengths)
+    order = Order(f, dtype, packed, descending=False)
+    runs = Runs(f, dtype, 7, wants_places, wants_lengths)
 
     def write(_: Val, row: Val, found: Val) -> None:
         def element(i: Val) -> tuple[Val, Val]:

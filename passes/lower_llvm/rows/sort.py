@@ -27,7 +27,7 @@ class Order:
     one of each row), n, k, scratch memory, the bytes of it that a thread has: two times k + 1 items
     and n keys, each beginning at a multiple of 64 bytes. A unit of work is a row."""
 
-    def __init__(self, f: Fn, dtype: str, packed: bool, descending: bool) -> None:
+    def __init__(self, f: Fn, dtype: str, packed: bool, *, descending: bool) -> None:
         self.f, self.dtype = f, dtype
         self.keys, self.items = RowKeys(f, dtype, descending), Items(f, packed)
         self.sorting, self.selection = RadixSort(f, self.items), Selection(f, self.keys.elem)
@@ -209,7 +209,7 @@ class Order:
 def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: bool) -> None:
     """The first elements of rows in order, and their positions."""
     f = mod.kernel(symbol)
-    order = Order(f, dtype, packed, descending)
+    order = Order(f, dtype, packed, descending=descending)
 
     def write(r: Val, row: Val, found: Val) -> None:
         def one(i: Val) -> None:
@@ -230,7 +230,7 @@ def emit_first(mod: Module, symbol: str, dtype: str, packed: bool, descending: b
 def emit_mode(mod: Module, symbol: str, dtype: str, packed: bool) -> None:
     """The most frequent element of rows, the least of several, and its last position."""
     f = mod.kernel(symbol)
-    order = Order(f, dtype, packed, False)
+    order = Order(f, dtype, packed, descending=False)
     items, (zero, one) = order.items, (f.const("i64", x) for x in (0, 1))
 
     def write(r: Val, row: Val, found: Val) -> None:

@@ -176,10 +176,10 @@ class SimulatedDriver(Driver):
             queue = self.queues.stream(stream)
             self.queues.until(lambda: not queue.work, queue.device)
 
-    def create_event(self, device: int, timing: bool) -> int:
+    def create_event(self, device: int, *, timing: bool) -> int:
         with self.lock:
             number = self.queues.handle()
-            self.queues.events[number] = Mark(True)
+            self.queues.events[number] = Mark(passed=True)
             self.devices_of_events[number] = device
         return number
 

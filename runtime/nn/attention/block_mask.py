@@ -71,7 +71,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
 class _Combined:
     """Functions of positions as one. An object, so that a tracer sees what it calls."""
 
-    def __init__(self, name, combine, start, mask_mods):
+    def __init__(self, name, combine, mask_mods, *, start):
         if not all(map(callable, mask_mods)):
             raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")
         self.__name__, self.combine, self.start, self.mask_mods = name, combine, start, mask_mods
@@ -85,12 +85,12 @@ class _Combined:
 
 def or_masks(*mask_mods):
     """The function of positions that sees what any of these sees."""
-    return _Combined("or_mask", whet.logical_or, False, mask_mods)
+    return _Combined("or_mask", whet.logical_or, mask_mods, start=False)
 
 
 def and_masks(*mask_mods):
     """The function of positions that sees what all of these see."""
-    return _Combined("and_mask", whet.logical_and, True, mask_mods)
+    return _Combined("and_mask", whet.logical_and, mask_mods, start=True)
 
 
 # ---- blocks --------------------------------------------------------------------------------------

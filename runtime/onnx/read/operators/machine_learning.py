@@ -155,4 +155,4 @@ def linear_classifier(x: Tensor, *, classlabels_ints: list[int] | None = None,
     labels: list[Any] = classlabels_ints or classlabels_strings or []
     count = len(intercepts) if intercepts else len(coefficients) // x.shape[-1]
     found = linear_regressor(x, coefficients=coefficients, intercepts=intercepts, targets=count)
-    return labelled(as_array(found), labels, post_transform, True)
+    return labelled(as_array(found), labels, post_transform, is_probability=True)

@@ -118,7 +118,7 @@ def svm_classifier(x: Array, *, classlabels_ints: list[int] | None = None,
     rows, weights = x.astype(np.float32), np.array(coefficients, np.float32)
     if not vectors_per_class:
         scores = rows @ weights.reshape(max(len(labels), 1), -1).T + np.float32(rho[0])
-        return labelled(scores, labels, post_transform, False)
+        return labelled(scores, labels, post_transform, is_probability=False)
     count = sum(vectors_per_class)
     vectors = np.array(support_vectors, np.float32).reshape(count, -1)
     pairs = Pairs(vectors_per_class, weights.reshape(-1, count), rho)
