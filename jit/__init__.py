@@ -62,7 +62,15 @@ def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
 
 
 def load(f: str | os.PathLike[str], map_location: Any = None, _extra_files: Any = None) -> Loaded:
-    """The function in an archive that `save` wrote."""
+    """The function in an archive that `save` wrote.
+
+    >>> import whet
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "doubled.whet")
+    >>> whet.jit.save(whet.export(lambda x: x * 2, whet.ones(2)), path)
+    >>> whet.jit.load(path)(whet.tensor([1., 3.]))
+    tensor([2., 6.])
+    """
     return load_archive(f)
 
 

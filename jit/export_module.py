@@ -99,7 +99,15 @@ def save(ep: ExportedProgram, f: str | os.PathLike[str], *, extra_files: Any = N
 
 def load(f: str | os.PathLike[str], *, extra_files: Any = None,
          expected_opset_version: Any = None) -> ExportedProgram:
-    """The exported function in an archive, as `whet.load` gives it."""
+    """The exported function in an archive, as `whet.load` gives it.
+
+    >>> import whet
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "doubled.whet")
+    >>> whet.export(lambda x: x * 2, whet.ones(2)).save(path)
+    >>> whet.export.load(path)(whet.tensor([1., 3.]))
+    tensor([2., 6.])
+    """
     return load_archive(f)
 
 

@@ -42,7 +42,15 @@ def _is_module(fn: object) -> bool:
 
 class Traced(native_entry.Entry):
     """A function that is recorded and replayed. See `trace`. Its other attributes are the
-    function's own."""
+    function's own.
+
+    >>> import whet
+    >>> @whet.jit.trace
+    ... def doubled(x):
+    ...     return x * 2
+    >>> doubled(whet.ones(2)), type(doubled) is whet.jit.Traced
+    (tensor([2., 2.]), True)
+    """
     # _ready: tables of recordings, for machine code to try in this order
     __slots__ = ("__dict__", "__weakref__", "_ready")
     _traces = TRACES

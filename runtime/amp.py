@@ -146,7 +146,24 @@ def custom_fwd(fwd=None, *, device_type="cuda", cast_inputs=None):
 
 
 def custom_bwd(bwd=None, *, device_type="cuda"):
-    """For the `backward` of an autograd Function: it casts as its forward did."""
+    """For the `backward` of an autograd Function: it casts as its forward did.
+
+    >>> import whet
+    >>> from whet.amp import custom_bwd, custom_fwd
+    >>> class Double(whet.autograd.Function):
+    ...     @staticmethod
+    ...     @custom_fwd(device_type="cpu")
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> x = whet.ones(1, requires_grad=True)
+    >>> Double.apply(x).backward()
+    >>> x.grad
+    tensor([2.])
+    """
     if bwd is None:
         return lambda f: custom_bwd(f, device_type=device_type)
 

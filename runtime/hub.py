@@ -26,12 +26,28 @@ def _get_torch_home():
 
 
 def get_dir():
-    """The folder for downloads: that of `set_dir`, or `hub` in TORCH_HOME."""
+    """The folder for downloads: that of `set_dir`, or `hub` in TORCH_HOME.
+
+    >>> import whet
+    >>> before = whet.hub.get_dir()
+    >>> whet.hub.set_dir("/tmp/models")
+    >>> whet.hub.get_dir()
+    '/tmp/models'
+    >>> whet.hub.set_dir(before)
+    """
     return _dir.get("set", os.path.join(_get_torch_home(), "hub"))
 
 
 def set_dir(d):
-    """Set the folder for downloads."""
+    """Set the folder for downloads.
+
+    >>> import whet
+    >>> before = whet.hub.get_dir()
+    >>> whet.hub.set_dir("/tmp/models")
+    >>> whet.hub.get_dir()
+    '/tmp/models'
+    >>> whet.hub.set_dir(before)
+    """
     _dir["set"] = os.path.expanduser(d)
 
 
@@ -101,18 +117,42 @@ def _entry(repo_or_dir, model, source):
 
 def load(repo_or_dir, model, *args, source="github", trust_repo=None, force_reload=False,
          verbose=True, skip_validation=False, **kwargs):
-    """What an entry of a folder's `hubconf.py` gives; `source` must be "local"."""
+    """What an entry of a folder's `hubconf.py` gives; `source` must be "local".
+
+    >>> import whet
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = pathlib.Path(folder, "hubconf.py").write_text("from whet.nn import Linear as layer")
+    >>> whet.hub.load(folder, "layer", 3, 1, source="local")
+    Linear(in_features=3, out_features=1, bias=True)
+    """
     return _entry(repo_or_dir, model, source)(*args, **kwargs)
 
 
 def list(github, force_reload=False, skip_validation=False, trust_repo=None, verbose=True,
          source="local"):
-    """The names of the entries of a folder's `hubconf.py`."""
+    """The names of the entries of a folder's `hubconf.py`.
+
+    >>> import whet
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = pathlib.Path(folder, "hubconf.py").write_text("def layer(): pass")
+    >>> whet.hub.list(folder)
+    ['layer']
+    """
     return [name for name, x in vars(_entries(github, source)).items()
             if callable(x) and not name.startswith("_")]
 
 
 def help(github, model, force_reload=False, skip_validation=False, trust_repo=None,
          source="local"):
-    """What an entry says of itself."""
+    """What an entry says of itself.
+
+    >>> import whet
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = pathlib.Path(folder, "hubconf.py").write_text("def layer(): 'A layer.'")
+    >>> whet.hub.help(folder, "layer")
+    'A layer.'
+    """
     return _entry(github, model, source).__doc__

@@ -22,7 +22,16 @@ from whet.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 class Step:
     """What is done with a batch. What a trainer counts is no part of it, so that recordings of it
-    stay as they are."""
+    stay as they are.
+
+    >>> import whet
+    >>> model = whet.nn.Linear(1, 1, bias=False)
+    >>> _ = whet.nn.init.ones_(model.weight)
+    >>> opt = whet.optim.SGD(model.parameters(), 0.1)
+    >>> step = whet.train.Step(model, opt, lambda m, x: m(x).sum(), None, 1, None, None)
+    >>> step(whet.ones(1, 1), updates=True), model.weight.item()
+    (tensor(1.), 0.8999999761581421)
+    """
 
     def __init__(self, model, optimizer, loss_of, clip, accumulate, autocast, average):
         self.model, self.optimizer, self.loss_of, self.clip = model, optimizer, loss_of, clip
@@ -59,7 +68,23 @@ class Trainer:
     averaged weights, which held-out batches are then told by; `scheduler` is stepped after each
     step of the optimizer. `trace` records the steps. `path`: the file of checkpoints, written after
     each epoch and every `every` batches. `patience`: epochs without a lower held-out loss, after
-    which training ends. `callbacks` are called with the trainer after each batch."""
+    which training ends. `callbacks` are called with the trainer after each batch.
+
+    >>> import whet
+    >>> from whet.utils.data import DataLoader, TensorDataset
+    >>> x = whet.linspace(-1, 1, 8).reshape(8, 1)
+    >>> model = whet.nn.Linear(1, 1)
+    >>> _ = [whet.nn.init.zeros_(p) for p in model.parameters()]
+    >>> def loss_of(model, x, y):
+    ...     return whet.nn.functional.mse_loss(model(x), y)
+    >>> trainer = whet.train.Trainer(model, whet.optim.SGD(model.parameters(), 0.5), loss_of)
+    >>> history = trainer.fit(DataLoader(TensorDataset(x, 2 * x), 8), epochs=3)
+    epoch 1/3  loss 1.7143
+    epoch 2/3  loss 0.5598
+    epoch 3/3  loss 0.1828
+    >>> history[-1]["loss"] < history[0]["loss"]
+    True
+    """
 
     def __init__(self, model, optimizer, loss_of, *, scheduler=None, metrics=None, clip=None,
                  accumulate=1, autocast=None, ema=None, trace=False, path=None, every=None,
@@ -215,7 +240,12 @@ def parts(batch):
 
 
 def progress(batches, count, title, done):
-    """The batches, shown as they pass: by tqdm where it is installed, where somebody watches."""
+    """The batches, shown as they pass: by tqdm where it is installed, where somebody watches.
+
+    >>> import whet
+    >>> list(whet.train.progress([1, 2], 2, "epoch 1", 0))
+    [1, 2]
+    """
     if not sys.stderr.isatty():
         return batches
     try:
@@ -226,7 +256,12 @@ def progress(batches, count, title, done):
 
 
 def counted(batches, count, title, done):
-    """The batches, with a line that says how many passed."""
+    """The batches, with a line that says how many passed.
+
+    >>> import whet
+    >>> list(whet.train.counted([1, 2], 2, "epoch 1", 0))
+    [1, 2]
+    """
     for i, batch in enumerate(batches, done + 1):
         print(f"\r{title}: {i}/{count}", end="" if i < count else "\r", file=sys.stderr, flush=True)
         yield batch

@@ -220,7 +220,16 @@ def enter_dual_level():
 
 
 def exit_dual_level(*, level=None):
-    """End the innermost level."""
+    """End the innermost level.
+
+    >>> import whet
+    >>> from whet.autograd import forward_ad
+    >>> level = forward_ad.enter_dual_level()
+    >>> x = forward_ad.make_dual(whet.tensor([3.]), whet.tensor([1.]))
+    >>> forward_ad.unpack_dual(x * x).tangent
+    tensor([6.])
+    >>> forward_ad.exit_dual_level()
+    """
     level = level or _innermost()
     if level is None:
         raise RuntimeError(

@@ -379,7 +379,15 @@ class inference_mode(_Mode):
 
 class set_detect_anomaly(_Mode):
     """Remember the forward line of every recorded op, and stop at the first NaN that a backward
-    produces."""
+    produces.
+
+    >>> import whet
+    >>> x = whet.zeros(1, requires_grad=True)
+    >>> with whet.autograd.set_detect_anomaly(True):
+    ...     (x + 1).sum().backward()
+    >>> x.grad
+    tensor([1.])
+    """
     __slots__ = ("mode", "check_nan", "_anomaly")
 
     def __init__(self, mode, check_nan=True):

@@ -139,7 +139,13 @@ def with_history(t, edge):
 
 
 class Node:
-    """One recorded call of an op."""
+    """One recorded call of an op.
+
+    >>> import whet
+    >>> y = whet.ones(2, requires_grad=True).exp()
+    >>> y.grad_fn.name(), isinstance(y.grad_fn, whet.autograd.graph.Node)
+    ('ExpBackward0', True)
+    """
     __slots__ = ("op", "edges", "inputs", "outputs", "attrs", "seq", "versions", "pre_hooks",
                  "post_hooks", "trace", "released", "nout", "metadata", "__weakref__")
 

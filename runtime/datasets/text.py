@@ -26,13 +26,23 @@ def source(module):
 
 
 def sources(modules=MODULES):
-    """The sources of modules, one after the other."""
+    """The sources of modules, one after the other.
+
+    >>> import whet
+    >>> "def dedent" in whet.datasets.sources(["textwrap"])
+    True
+    """
     return "\n".join(map(source, modules))
 
 
 def docstrings(modules=MODULES):
     """The docstrings of modules, with those of all that is defined in them. Another version of
-    Python has others."""
+    Python has others.
+
+    >>> import whet
+    >>> "Remove any common leading whitespace" in whet.datasets.docstrings(["textwrap"])
+    True
+    """
     nodes = (n for module in modules for n in ast.walk(ast.parse(source(module))))
     texts = (ast.get_docstring(n) for n in nodes if isinstance(n, DOCUMENTED))
     return "\n\n".join(text for text in texts if text)

@@ -62,7 +62,13 @@ class RaggedSize:
 @dataclass(eq=False, repr=False)
 class NestedTensor(CompositeTensor):
     """The parts' values side by side, and where each begins. `_ragged` is the dimension along which
-    they lie so, counted with the batch."""
+    they lie so, counted with the batch.
+
+    >>> import whet
+    >>> x = whet.nested.nested_tensor([whet.ones(2), whet.ones(3)], layout=whet.jagged)
+    >>> type(x).__name__, [part.shape for part in x.unbind()]
+    ('NestedTensor', [whet.Size([2]), whet.Size([3])])
+    """
     _held: Any
     _offsets: Any
     _lengths: Any = None

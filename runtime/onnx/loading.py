@@ -20,6 +20,13 @@ def load(model: Any, *, folder: str | os.PathLike[str] | None = None) -> OnnxMod
 
         model = whet.onnx.load("model.onnx")
         y = model(x)
+
+    >>> import whet
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> _ = whet.onnx.export(whet.nn.ReLU(), (whet.ones(2),), file)
+    >>> whet.onnx.load(file.getvalue())(whet.tensor([-1., 2.]))
+    tensor([0., 2.])
     """
     proto, beside = read(model)
     where = Path(folder) if folder is not None else beside

@@ -64,6 +64,14 @@ class OnnxModule(Holder):
 
     `inputs` and `outputs` say what it takes and gives; `original_names` maps the names of members
     to the file's; `opsets`, `producer`, `metadata` and `doc` are what the file states.
+
+    >>> import whet
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> _ = whet.onnx.export(whet.nn.Linear(2, 1), (whet.ones(1, 2),), file)
+    >>> model = whet.onnx.load(file.getvalue())
+    >>> type(model).__name__, len(list(model.parameters()))
+    ('OnnxModule', 2)
     """
     # what a trace need not compare: nothing changes it after loading
     _unwatched = frozenset(("plan", "numbers", "arrays", "read", "inputs", "outputs", "opsets",

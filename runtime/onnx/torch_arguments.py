@@ -26,7 +26,13 @@ class TrainingMode(enum.Enum):
 
 
 class OnnxProgram:
-    """A model that is written, but has no file yet."""
+    """A model that is written, but has no file yet.
+
+    >>> import whet
+    >>> program = whet.onnx.export(whet.nn.ReLU(), (whet.ones(2),), dynamo=True)
+    >>> type(program).__name__, [node.op_type for node in program.model_proto.graph.node]
+    ('OnnxProgram', ['Relu'])
+    """
 
     def __init__(self, proto: Any, samples: Sequence[model_file.Sample]) -> None:
         self.model_proto, self.samples = proto, list(samples)

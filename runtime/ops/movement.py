@@ -190,7 +190,7 @@ def _choose(keep, out, a, diagonal):
     return True
 
 
-def _triangular(name, keep):
+def _triangular(name, keep, example):
     def forward(a, diagonal):
         if a.size and type(a) is not Outline:
             out = memory.empty(a.shape, a.dtype)
@@ -224,14 +224,15 @@ def _triangular(name, keep):
         return inplace(op, self, (), {"diagonal": as_int(diagonal, name, "diagonal")})
     triangle.__name__ = triangle.__qualname__ = name
     triangle.__doc__ = (
-        f"Matrices with zeros {'above' if name == 'tril' else 'below'} the given diagonal.")
+        f"Matrices with zeros {'above' if name == 'tril' else 'below'} the given diagonal.\n\n"
+        f">>> import whet\n>>> whet.{name}(whet.tensor([[1., 2.], [3., 4.]]))\n{example}")
     triangle_.__name__, triangle_.__doc__ = name + "_", f"`{name}`, in place."
     METHODS[name + "_"] = triangle_
     return function(out=True)(triangle)
 
 
-tril = _triangular("tril", lambda above, k: above <= k)
-triu = _triangular("triu", lambda above, k: above >= k)
+tril = _triangular("tril", lambda above, k: above <= k, "tensor([[1., 0.],\n        [3., 4.]])")
+triu = _triangular("triu", lambda above, k: above >= k, "tensor([[1., 2.],\n        [0., 4.]])")
 
 
 # ---- diagonals -----------------------------------------------------------------------------------

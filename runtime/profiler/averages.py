@@ -94,7 +94,15 @@ def _flops(what, inputs, made):
 
 
 class FunctionEventAvg(_Times):
-    """The sum of events with one key."""
+    """The sum of events with one key.
+
+    >>> import whet
+    >>> from whet.profiler import profile
+    >>> with profile() as p:
+    ...     _ = whet.ones(2).exp().exp()
+    >>> [event.count for event in p.key_averages() if event.key == "exp"]
+    [2]
+    """
 
     def __init__(self, key=None):
         self.key, self.count, self.kind = key, 0, None
@@ -132,7 +140,15 @@ class FunctionEventAvg(_Times):
 
 
 class EventList(list):
-    """Events, or sums of them, as tables."""
+    """Events, or sums of them, as tables.
+
+    >>> import whet
+    >>> from whet.profiler import profile
+    >>> with profile() as p:
+    ...     _ = whet.ones(2).exp()
+    >>> [event.key for event in p.key_averages() if event.key == "exp"]
+    ['exp']
+    """
 
     def __init__(self, events=(), profile_memory=False, with_flops=False):
         super().__init__(events)

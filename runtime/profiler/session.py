@@ -12,14 +12,29 @@ from .hooks import Listener, clock
 
 
 class ProfilerActivity(enum.Enum):
-    """What is looked at. Everything that runs on the CPU is; kernels of devices are not timed."""
+    """What is looked at. Everything that runs on the CPU is; kernels of devices are not timed.
+
+    >>> import whet
+    >>> from whet.profiler import ProfilerActivity, profile
+    >>> with profile(activities=[ProfilerActivity.CPU]) as p:
+    ...     _ = whet.ones(2).exp()
+    >>> "exp" in [event.name for event in p.events()]
+    True
+    """
     CPU = 0
     CUDA = 1
     XPU = 2
 
 
 class ProfilerAction(enum.Enum):
-    """What a profiler does in a step."""
+    """What a profiler does in a step.
+
+    >>> import whet
+    >>> from whet.profiler import ProfilerAction, schedule
+    >>> plan = schedule(wait=1, warmup=0, active=1)
+    >>> [plan(step).name for step in range(2)]
+    ['NONE', 'RECORD_AND_SAVE']
+    """
     NONE = 0
     WARMUP = 1
     RECORD = 2
@@ -74,7 +89,17 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
-    """An `on_trace_ready` that writes each trace into a folder, under a name of its own."""
+    """An `on_trace_ready` that writes each trace into a folder, under a name of its own.
+
+    >>> import whet
+    >>> import os, tempfile
+    >>> from whet.profiler import profile, tensorboard_trace_handler
+    >>> folder = tempfile.mkdtemp()
+    >>> with profile(on_trace_ready=tensorboard_trace_handler(folder)):
+    ...     _ = whet.ones(2).exp()
+    >>> len(os.listdir(folder))
+    1
+    """
     def write(p):
         os.makedirs(dir_name, exist_ok=True)
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"

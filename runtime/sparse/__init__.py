@@ -57,5 +57,11 @@ def mm(mat1: Any, mat2: Any, reduce: str = "sum") -> Any:
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:  # noqa: A001
-    """The sum of all elements of a sparse tensor, or along dimensions."""
+    """The sum of all elements of a sparse tensor, or along dimensions.
+
+    >>> import whet
+    >>> x = whet.tensor([[0., 1.], [2., 3.]]).to_sparse()
+    >>> whet.sparse.sum(x), whet.sparse.sum(x, 0).to_dense()
+    (tensor(6.), tensor([2., 4.]))
+    """
     return _sums.sum(input, dim, dtype=dtype)

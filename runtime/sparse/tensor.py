@@ -33,7 +33,13 @@ def refusal(name: str, what: str) -> NotImplementedError:
 
 
 class SparseTensor(CompositeTensor):
-    """What all layouts have in common."""
+    """What all layouts have in common.
+
+    >>> import whet
+    >>> x = whet.eye(2).to_sparse()
+    >>> isinstance(x, whet.sparse.SparseTensor), x.layout
+    (True, whet.sparse_coo)
+    """
     __slots__ = ()
     _kind = "sparse"
 

@@ -165,7 +165,11 @@ def detach_variable(inputs):
 
 
 def check_backward_validity(inputs):
-    """Warn where no tensor among the inputs requires a gradient."""
+    """Warn where no tensor among the inputs requires a gradient.
+
+    >>> import whet
+    >>> whet.utils.checkpoint.check_backward_validity([whet.ones(1, requires_grad=True)])
+    """
     if not any(x.requires_grad for x in inputs if hasattr(x, "_array")):
         modes.warn("None of the inputs have requires_grad=True. Gradients will be None")
 

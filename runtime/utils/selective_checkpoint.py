@@ -10,7 +10,17 @@ from ..tensor import wrap
 
 
 class CheckpointPolicy(Enum):
-    """What becomes of an op's results. What is preferred here is done."""
+    """What becomes of an op's results. What is preferred here is done.
+
+    >>> import whet
+    >>> from whet.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts
+    >>> def policy(ctx, op, *args, **kwargs):
+    ...     if "mm" in str(op):
+    ...         return CheckpointPolicy.MUST_SAVE
+    ...     return CheckpointPolicy.PREFER_RECOMPUTE
+    >>> len(create_selective_checkpoint_contexts(policy))
+    2
+    """
     MUST_SAVE = 0
     PREFER_SAVE = 1
     MUST_RECOMPUTE = 2

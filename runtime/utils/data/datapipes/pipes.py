@@ -147,7 +147,13 @@ def functional_datapipe(name, enable_df_api_tracing=False):
 
 
 class DataChunk(list):
-    """The items of a batch."""
+    """The items of a batch.
+
+    >>> import whet
+    >>> from whet.utils.data import DataChunk
+    >>> DataChunk([1, 2]), list(DataChunk([1, 2]).raw_iterator())
+    ([1, 2], [1, 2])
+    """
 
     def __init__(self, items):
         super().__init__(items)
