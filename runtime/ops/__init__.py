@@ -24,7 +24,7 @@ for _family in (
     "numpy_calls convolutions pools quantised norm native_norms activation attention "
     "recurrent loss margin_losses ctc embedding grid_sampling resize lapack fourier "
     "array_protocols cross_product comparisons covariance sample_gradient numerics_settings "
-    "control_flow special operators functional_names view_copies axis_names "
+    "control_flow special bessel operators functional_names view_copies axis_names "
     "legacy_argument_orders saved_names module_parts hashing user_kernels removed_methods "
     "quantised_names"
 ).split():

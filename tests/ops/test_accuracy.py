@@ -1,5 +1,7 @@
 """Accuracy of whole functions, as users call them: float32 against float64 over all exponents,
 float64 against mpmath at hard places."""
+import functools
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -79,6 +81,47 @@ def test_definitions_hold_in_float64_where_they_are_hard(name):
             else:
                 unit = mp.mpf(2) ** (max(mp.frexp(want)[1] - 53, -1074) if want else -1074)
                 assert abs(y - want) <= 4.5 * unit, (v, y, float(want))
+
+
+# The function of an mpf, and the height of its waves where it has some.
+WAVES = {
+    f"bessel_{kind}{order}": (
+        functools.partial(mp.besselj if kind == "j" else mp.bessely, order),
+        lambda v: min(mp.mpf(1) / 2, mp.sqrt(2 / (mp.pi * abs(v)))))
+    for kind in "jy" for order in (0, 1)} | {
+    f"{scaled}modified_bessel_k{order}": (
+        lambda v, order=order, scaled=scaled:
+            mp.besselk(order, v) * (mp.exp(v) if scaled else 1), lambda v: mp.mpf(0))
+    for scaled in ("", "scaled_") for order in (0, 1)} | {
+    "airy_ai": (mp.airyai, lambda v: 1 / mp.sqrt(mp.pi * mp.sqrt(-v)) if v < -1 else mp.mpf(0))}
+
+
+@pytest.mark.parametrize("name", WAVES)
+def test_bessel_functions_are_as_exact_as_the_height_of_their_waves(name):
+    f, height = WAVES[name]
+    x = np.concatenate([[1e-300, 1e-9, 1e-3, 1.49, 1.51, 5.99, 6.01, 100, 690, 1e5],
+                        np.linspace(0.05, 30, 37)])
+    if name.startswith(("bessel_j", "airy")):
+        x = np.concatenate([x, -x])
+    got = getattr(whet.special, name)(whet.from_numpy(x)).numpy()
+    for v, y in zip(x, got, strict=True):
+        with mp.workprec(250):
+            v = mp.mpf(float(v))
+            # mpmath takes seconds to find that this is 0
+            want = mp.mpf(0) if name[:8] == "modified" and v > 700 else f(v)
+            unit = mp.mpf(2) ** max(mp.frexp(max(abs(want), height(v)))[1] - 53, -1074)
+            assert abs(y - want) <= (10 if name == "airy_ai" else 6) * unit, (v, y, float(want))
+
+
+def test_bessel_functions_at_the_ends_of_the_line():
+    x = whet.tensor([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0], dtype=whet.float64)
+    wanted = {"bessel_j0": [1, 1, 0, 0, np.nan, 0.7651976865579665],
+              "bessel_j1": [0, 0, 0, 0, np.nan, -0.4400505857449335],
+              "airy_ai": [0.3550280538878172] * 2 + [0, 0, np.nan, 0.5355608832923521]}
+    for name in WAVES:
+        pole = -np.inf if "_y" in name else np.inf
+        want = wanted.get(name, [pole, pole, 0, np.nan, np.nan, np.nan])
+        np.testing.assert_allclose(getattr(whet.special, name)(x).numpy(), want, rtol=3e-16)
 
 
 SLOPES = {
