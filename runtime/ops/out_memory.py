@@ -11,6 +11,22 @@ from ..memory_sharing import extent
 from . import registry
 
 
+def takes_as_it_is(out, operands):
+    """Is the result of an elementwise function of these operands one of the shape and type of
+    `out`, all of them real floats in memory, without gradients? Then it can be computed there."""
+    a, dtype = out._array, out.dtype
+    if (modes.state.observers or type(a) is not np.ndarray or out._rg
+            or dtype.category != dtypes.FLOAT):
+        return False
+    shape = a.shape
+    for x in operands:
+        if type(x) is not float and type(x) is not int and (
+                not registry.is_tensor(x) or x._rg or x.dtype is not dtype
+                or type(b := x._array) is not np.ndarray or b.shape != shape):
+            return False
+    return True
+
+
 def put_out(name, r, out, operands=(), warn=True):
     """Copy a result, which is made of these operands, into the `out=` tensor under PyTorch's rules
     for type and shape."""

@@ -25,7 +25,7 @@ from ..ir.symbolic_size import SYMBOLIC
 from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
-from .out_memory import put_out
+from .out_memory import put_out, takes_as_it_is
 from .promotion import Promotion
 from .registry import REGISTRY, Op, apply, apply_without_operands
 
@@ -85,7 +85,7 @@ class PointwiseOp(Op):
             name, samples=samples, register=register, doc=doc,
             differentiable=differentiable if differentiable is not None else result != "bool")
         self.wants_needs = self.nin > 1
-        self._needs = None
+        self._needs = self._into_out = None
 
     # ---- the expression ----
     @property
@@ -102,6 +102,17 @@ class PointwiseOp(Op):
             named = {p.name: x for p, x in zip(self.params, xs) if p.kind is p.KEYWORD_ONLY}
             root = self._roots[fn] = s.lift(fn(*xs[:self.nin - len(named)], **named))
         return root
+
+    @property
+    def into_out(self):
+        """The op that writes its result into its first operand, which it does not read."""
+        if self._into_out is None:
+            s = scalar()
+            self._into_out = of_expression(
+                f"{self.name}_out",
+                s.substitute(self.root, {k: s.arg(k + 1) for k in range(self.nin)}),
+                ["out", *(p.name for p in self.params)], differentiable=False, wide=self.wide)
+        return self._into_out
 
     def gradient(self, i, complex_=False):
         """(op, positions): the pointwise op that computes operand i's gradient, and what it
@@ -457,6 +468,8 @@ def write_out(op, args, out):
     differs."""
     if not registry.is_tensor(out):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {out.__class__.__name__}")
+    if isinstance(op, PointwiseOp) and takes_as_it_is(out, args):
+        return inplace(op.into_out, out, args)
     if modes.state.flags & modes.GRAD and any(
             registry.is_tensor(x) and x._rg & tensor_base.REQUIRES_GRAD
             for x in ((out, *args) if op.differentiable else (out,))):
