@@ -36,7 +36,7 @@ SIZES, VALUE = 11, 3
 # the parts of a table after its header, in order; "keys" have no address of their own: they come
 # before "build", whose steps for dicts point to them
 SECTIONS = ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists",
-            "known", "moving", "fresh", "left", "views", "sources", "build")
+            "known", "moving", "fresh", "left", "apart", "writes", "views", "sources", "build")
 
 
 def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
@@ -146,7 +146,8 @@ def resized(ready: Table, r: Recording, flat: FlatArguments) -> Table | None:
         finish = after_table(r, handed)
         words[at["finish"] // 8] = id(finish)
         return words, [r, *owned[1:], finish]
-    if words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or r.program.shown:
+    if (words[at["kind"] // 8] != L.LAUNCH or words[at["numbers"] // 8] or r.program.shown
+            or words[at["writes"] // 8] or words[at["apart"] // 8]):
         return None
     _resize_launches(words, r.program)
     return words, [r, *owned[1:]]

@@ -12,6 +12,7 @@ from whet.cpu.recipe_words import row_major
 from ..capture.tensor_sources import Argument, InPython
 from ..program.native_runner import machine
 from .native_entry import L
+from .rows_of_writes import rows_apart, rows_of_writes, written_in_python
 from .table_rows import NotInTable
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ HIDDEN = {} if L is None else {L.NEW: L.HIDDEN, L.VIEW: L.HIDDEN_VIEW}
 def simple(r: Any) -> bool:
     """Is a replay nothing but one list of launches, and views?"""
     does = r.replay
-    does_more = (does.overlaps or does.bumps or does.grads or does.backward or does.acts
-                 or does.marks or does.outside_draws or r.program.draws)
+    does_more = (does.grads or does.backward or does.acts or does.marks or does.outside_draws
+                 or r.program.draws or written_in_python(does, r.program))
     return not does_more and r.program.launches_and_views is not None
 
 
@@ -210,8 +211,11 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
         left = _rows_of_state(t, r.replay.left)
         # the last is the arena
         values = launches.values[:-1] if p.arena else launches.values
-        moving = [word for n in values for word in steps.array(n)]
-        fits = steps.fit() and len(moving) // 2 <= L.MAX_MOVING
+        pairs = [steps.array(n) for n in values]
+        moving = [word for pair in pairs for word in pair]
+        apart = rows_apart(r, values, pairs)
+        writes = rows_of_writes(t, r, steps)
+        fits = steps.fit() and len(pairs) <= L.MAX_MOVING and len(apart) <= L.MAX_APART
     except (InPython, NotInTable, LookupError):           # the entry of a slot is gone
         fits = False
     if not fits:
@@ -220,9 +224,11 @@ def launch(t: Rows, r: Recording, leaves: Leaves) -> Mapping[str, int] | None:
     t["build"].extend(steps.build)
     t["moving"].extend(moving)
     t["sources"].extend(w for source in steps.sources for w in source)
-    t["left"].extend(w for row in left for w in row)
+    for name, section in (("left", left), ("apart", apart), ("writes", writes)):
+        t[name].extend(w for row in section for w in row)
     return dict(kind=L.LAUNCH, busy=r.lock.at, fresh=len(fresh), moving=len(moving) // 2,
-                build=len(steps.build) // 3, left=len(left), sources=len(steps.sources),
+                build=len(steps.build) // 3, left=len(left), apart=len(apart),
+                writes=len(writes), sources=len(steps.sources),
                 program=machine()[0], list=launches.address, length=launches.words,
                 away=int(launches.long), arena=p.arena,
                 stopped=C.addressof(p.stopped) if p.checks else 0)

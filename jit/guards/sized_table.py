@@ -103,6 +103,7 @@ class SizedTableMaker(SizeStores):
         """The table."""
         of_sizes, p = self.of_sizes, self.program
         if (self.head("kind") != L.LAUNCH or self.head("numbers") or p.shown
+                or self.head("writes") or self.head("apart")
                 or not p.launches_and_views or not p.launches_and_views.words):
             raise Uncoded("a replay of it is more than launches")
         self.constants()

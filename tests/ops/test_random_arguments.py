@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import whet
 from whet.nn import functional as F
+from whet.ops import random_counts
 
 from tests import fuzz_arguments
 
@@ -120,3 +121,14 @@ def test_incomplete_gamma_functions_of_large_numbers(a, z, want):
 def test_a_count_of_a_single_rate():
     whet.manual_seed(0)
     assert whet.poisson(whet.tensor(1e6)).shape == () and whet.poisson(whet.tensor(0.0)) == 0
+
+
+def test_the_stream_of_a_key_begins_anew_whatever_was_drawn_before():
+    key = np.array([3, 2 ** 63], np.uint64)
+
+    def drawn(stream):
+        return stream.poisson(2.5, 7).tolist(), stream.integers(9, dtype=np.uint32)
+    want = drawn(np.random.Generator(np.random.Philox(key=key)))
+    for _ in range(2):
+        assert drawn(random_counts._stream(key)) == want
+        random_counts._stream(key[::-1].copy()).binomial(9, 0.3, 5)

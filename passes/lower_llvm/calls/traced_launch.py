@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from ..builder import Val
 from .object_access import put_word, word_at
-from .op_layouts import A
+from .op_layouts import A, C, T
 from .python_layouts import FLOAT_VALUE
 from .traced_attempt import Attempt
-from .traced_layouts import FLOAT_LEAF, FRESH_WORDS, MAX_DIMS
+from .traced_layouts import APART_WORDS, FLOAT_LEAF, FRESH_WORDS, LEAF, MAX_DIMS, WRITE_WORDS
 from .traced_results import load_array
 
 
@@ -22,10 +22,13 @@ class Launch:
         self.new_arrays()
         self.addresses()
         self.hold_sources()
+        self.version_cells()
         self.same_turn()
+        self.overlaps()
         self.memory()
         self.run()
         self.stop()
+        self.count_writes()
         t.counted()
         r = f.call("build", "ptr", t.block, t.leaves, t.fresh, t.seen)
         self.done()
@@ -109,6 +112,55 @@ class Launch:
         self.g.inc(a)
         put_word(f, t.seen, i, a)
         f.store(i + 1, self.held)
+
+    def written(self, i: Val) -> tuple[Val, Val]:
+        """A tensor that the launches write to, and its row."""
+        t, f = self.attempt, self.f
+        row = f.at(t.section("writes_at"), f.binary("mul", i, WRITE_WORDS), "i64")
+        which = word_at(f, row, 1)
+        (tensor,) = f.if_(f.cmp("eq", word_at(f, row, 0), LEAF),
+                          lambda: [word_at(f, t.leaves, which, "ptr")], lambda: [self.g.ptr(which)])
+        return tensor, row
+
+    def version_cells(self) -> None:
+        """Give each tensor that is written to its version cell, for which memory may be short."""
+        def make(i: Val) -> None:
+            self.g.cell_of(self.written(i)[0], "lost")
+        self.f.loop(0, self.attempt.head("writes"), 1, make)
+
+    def count_writes(self) -> None:
+        """Count the writes in the tensors' versions, and note the writers."""
+        f, g = self.f, self.g
+
+        def count(i: Val) -> None:
+            tensor, row = self.written(i)
+            cell, writer = g.ld(tensor, T["cell"]), word_at(f, row, 2, "ptr")
+
+            def bump() -> None:
+                g.st(g.ld(cell, C["v"], "i64") + 1, cell, C["v"])
+                old = g.ld(cell, C["writer"])
+                g.inc(writer)
+                g.st(writer, cell, C["writer"])
+                g.dec(old)
+            # other code may have taken it away while the launches ran without the lock
+            f.if_(g.absent(cell), lambda: None, bump)
+        f.loop(0, self.attempt.head("writes"), 1, count)
+
+    def overlaps(self) -> None:
+        """Leave if an array that is written to overlaps with another one. No other code runs from
+        here on: nothing is exchanged before the launches."""
+        t, f = self.attempt, self.f
+        rows = t.section("apart_at")
+
+        def address(at: Val) -> Val:
+            return word_at(f, t.slots, at + 2)
+
+        def compare(i: Val) -> None:
+            row = f.at(rows, f.binary("mul", i, APART_WORDS), "i64")
+            distance = address(word_at(f, row, 1)) - address(word_at(f, row, 0))
+            f.bail(f.binary("and", f.cmp("sgt", distance, word_at(f, row, 2)),
+                            f.cmp("slt", distance, word_at(f, row, 3))), "overtaken")
+        f.loop(0, t.head("apart"), 1, compare)
 
     def same_turn(self) -> None:
         """Check that nothing interfered. Making arrays may run the garbage collector, and so any

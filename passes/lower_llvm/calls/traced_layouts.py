@@ -15,7 +15,8 @@ H = {
                               "lists_at", "mask", "known_at", "check", "moving", "moving_at",
                               "fresh", "fresh_at", "program", "list", "length", "away", "arena",
                               "stopped", "build", "build_at", "views_at", "sources", "sources_at",
-                              "left", "left_at", "finish", "type", "size", "until", "code"))}
+                              "left", "left_at", "apart", "apart_at",
+                              "writes", "writes_at", "finish", "type", "size", "until", "code"))}
 HEADER = len(H)
 # kinds of blocks; an index finds some by what they expect, see `emit_seek`
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
@@ -37,6 +38,9 @@ LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF, SEEN = range(6)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
+# Words of two arrays that may not overlap: which of a call's addresses they have, and between which
+# distances of these they would. Words of a tensor that is written to: a pair, and the writer.
+APART_WORDS, WRITE_WORDS, MAX_APART = 4, 3, 512
 # words of a view. The array is FRESH, or SEEN: one that was compared, and is held from then on.
 # BASE: a step that gives it, NEW: none.
 SOURCE, BASE, RG, DESCR, ND, OFFSET, DIMS = 0, 2, 4, 5, 6, 7, 8
