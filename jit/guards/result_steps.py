@@ -35,8 +35,9 @@ def simple(r: Any) -> bool:
     """Is a replay nothing but one list of launches, and views?"""
     does = r.replay
     does_more = (does.grads or does.backward or does.acts or does.marks or does.outside_draws
-                 or r.program.draws or written_in_python(does, r.program))
-    return not does_more and r.program.launches_and_views is not None
+                 or r.program.draws)
+    return not (does_more or r.program.launches_and_views is None
+                or written_in_python(does, r.program))
 
 
 class Steps:

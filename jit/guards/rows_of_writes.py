@@ -11,16 +11,16 @@ from ..capture.tensor_sources import Argument, InPython, Outside
 from .native_entry import L
 
 if TYPE_CHECKING:
-    from ..program.program import Program
     from ..replay.recording import Recording
     from ..replay.replay import Replay
     from .result_steps import Pair, Steps
     from .table_rows import Rows
 
 
-def written_in_python(does: Replay, p: Program) -> bool:
-    """Does a replay write to tensors in a way that machine code does not know? It compares that
-    arrays overlap nowhere. It puts nothing back, so no check may end the list."""
+def written_in_python(does: Replay, p: Any) -> bool:
+    """Does a replay, whose program is one list of launches, write to tensors in a way that machine
+    code does not know? It compares that arrays overlap nowhere. It puts nothing back, so no check
+    may end the list."""
     if does.overlaps is None:
         return bool(does.bumps)
     return bool(p.checks) or not does.overlaps.moving_overlap_nothing
