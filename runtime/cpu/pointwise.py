@@ -48,15 +48,26 @@ class Pointwise:
 
         New results are dense, in the order in memory of the first input that has one.
         """
-        n = self.nin
-        flat = (self._flat_of_two(*inputs) if n == 2 else self._flat_of_one(*inputs) if n == 1
-                else self._flat_of_many(inputs))
+        n = self.nin             # one and two are written out: lists of arguments take a fifth more
+        if n == 2:
+            a, b = inputs
+            flat = self._flat_of_two(a, b)
+        elif n == 1:
+            a, = inputs
+            flat = self._flat_of_one(a)
+        else:
+            flat = self._flat_of_many(inputs)
         if flat is not None:
             addr, most, grain, dtype = flat
             shape = inputs[0].shape or next(x.shape for x in inputs if x.shape)
             out = memory.empty(shape, dtype) if outs is None else _fitting(outs, shape, dtype)
-            if out is not None and out.size <= most:
-                native.launch(addr, out.size, grain, *inputs, out)
+            if out is not None and (size := out.size) <= most:
+                if n == 2:
+                    native.launch(addr, size, grain, a, b, out)
+                elif n == 1:
+                    native.launch(addr, size, grain, a, out)
+                else:
+                    native.launch(addr, size, grain, *inputs, out)
                 return [out]
         key = _key(inputs if outs is None else (*inputs, *outs))
         plan = self._plans.get(key) or self._make(key, inputs, outs)
