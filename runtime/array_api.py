@@ -158,15 +158,12 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     """The product; whole numbers in the widest type of their sign."""
     x = _summed(x, dtype)
-    for d in sorted((a % _b.max(x.ndim, 1) for a in _axes(x, axis)), reverse=True):
-        x = _F["prod"](x, d, True, dtype=x.dtype)
-    return x if keepdims else _without(x, axis)
-
-
-def _without(x, axis):
-    for d in sorted((a % _b.max(x.ndim, 1) for a in _axes(x, axis)), reverse=True):
-        x = x.squeeze(d)
-    return x
+    axes = [_checked(a, x.ndim, "prod") for a in _axes(x, axis)]
+    if len({*axes}) < len(axes):
+        raise ValueError(f"prod: an axis appears twice in {axis}")
+    for d in sorted(axes, reverse=True):
+        x = _F["prod"](x, d, keepdims, dtype=x.dtype)
+    return x if axes else x.clone()
 
 
 def _extremum(name, ours):

@@ -160,7 +160,8 @@ for _n in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
     setattr(Array, _n, _operator(_n, _pair))
 for _n in ("__matmul__", "__rmatmul__"):
     setattr(Array, _n, _operator(_n, _met))
-for _n in ("__abs__", "__neg__", "__pos__", "__invert__"):
+for _n in ("__abs__", "__neg__", "__pos__", "__invert__", "__array_function__", "__array_ufunc__",
+           "__array_wrap__"):
     setattr(Array, _n, makes_arrays(getattr(Tensor, _n)))
 for _n in ("T", "mT"):
     setattr(Array, _n, property(makes_arrays(getattr(Tensor, _n).fget)))

@@ -10,6 +10,7 @@ from .tensor import Tensor
 
 def astype(x, dtype, /, *, copy=True, device=None):
     """The elements in another type; a copy unless that is the type they have and `copy=False`."""
+    dtype = as_dtype(dtype)
     if x.dtype.category == COMPLEX and dtype.category < COMPLEX and dtype is not bool_:
         raise TypeError(f"complex numbers do not become {dtype}: take their real part")
     return x.to(dtype) if dtype is not x.dtype or not copy else x.clone()

@@ -51,6 +51,17 @@ class dtype:
     def __deepcopy__(self, memo):
         return self
 
+    @property
+    def __numpy_dtype__(self):
+        """NumPy's type, for which NumPy 2.4 asks where it is given this one.
+
+        >>> import numpy as np
+        >>> import whet
+        >>> whet.float32.__numpy_dtype__ == np.float32
+        True
+        """
+        return self.np
+
     def to_real(self):
         """The type of the real part."""
         return {complex64: float32, complex128: float64}.get(self, self)

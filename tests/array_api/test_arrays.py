@@ -92,3 +92,31 @@ for f in (special.logsumexp, special.expit, stats.skew, stats.zscore, fft.rfft, 
                          capture_output=True,
                          text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_arrays_stay_arrays_in_numpys_functions():
+    x = xp.asarray([3.0, 1.0, 2.0])
+    for y in (np.argsort(x), np.sort(x), np.unique(x), np.add(x, 1), np.concatenate([x, x])):
+        assert type(y) is xp.Array
+    assert np.argsort(x)[::-1].tolist() == [0, 2, 1] and np.unique(x).size == 3
+    assert type(np.sort(whet.ones(2))) is whet.Tensor
+
+
+@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.4.0", reason="it does not ask")
+def test_numpy_takes_types_for_its_own():
+    assert np.dtype(xp.float32) == np.float32 and np.zeros(2, dtype=whet.int8).dtype == np.int8
+    assert np.ones(2).astype(xp.complex64).dtype == np.complex64
+    assert np.can_cast(whet.int32, whet.float64)
+
+
+def test_types_of_numpys_are_understood():
+    assert xp.astype(xp.ones(2), np.dtype("int32")).dtype is xp.int32
+
+
+def test_products_over_axes_that_are_not_there_are_errors():
+    x = xp.reshape(xp.arange(6), (2, 3))
+    assert xp.prod(x + 1, axis=(0, -1), keepdims=True).tolist() == [[720]]
+    assert xp.prod(x, axis=()) is not x and xp.prod(x, axis=()).tolist() == x.tolist()
+    for axis, error in ((2, IndexError), ((0, -3), IndexError), ((0, -2), ValueError)):
+        with pytest.raises(error):
+            xp.prod(x, axis=axis)
