@@ -23,8 +23,8 @@ for _family in (
     "sparse_names nested_names random multinomial random_in_place random_counts python_calls "
     "numpy_calls convolutions pools quantised norm native_norms activation attention "
     "recurrent loss margin_losses ctc embedding grid_sampling resize lapack fourier "
-    "array_protocols cross_product comparisons covariance sample_gradient numerics_settings "
-    "control_flow special bessel operators functional_names view_copies axis_names "
+    "array_protocols array_exchange cross_product comparisons covariance sample_gradient "
+    "numerics_settings control_flow special bessel operators functional_names view_copies "
     "legacy_argument_orders saved_names module_parts hashing user_kernels removed_methods "
     "quantised_names"
 ).split():

@@ -1,15 +1,15 @@
-"""Tensors in the hands of other libraries: NumPy's protocols and DLPack. Memory is shared, in
-both directions."""
+"""Tensors in the hands of NumPy: what its functions ask for, and which ops they are. Memory is
+shared, in both directions."""
 import functools
 
 import numpy as np
 
-from .. import devices, dtypes
+from .. import dtypes
 from ..tensor import shown, wrap
-from .dlpack import BFLOAT, DLDeviceType, import_dlpack, tensor_in_capsule
+from . import dims
 from .from_data import memory_of
 from .registry import is_tensor
-from .surface import FUNCTIONS, function, method
+from .surface import FUNCTIONS, method
 
 
 # ---- as a NumPy array ----------------------------------------------------------------------------
@@ -94,11 +94,12 @@ def _deliver(result, out):
 
 
 @method()
-def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
+def __array_ufunc__(self, ufunc, way, *inputs, out=None, **kwargs):
     """A NumPy ufunc on tensors: the op of that name, with gradients."""
     name = ufunc.__name__
-    if where is not True:
-        raise TypeError(f"numpy.{name} on whet tensors does not support where=")
+    if kwargs.get("where", True) is not True:
+        return _where_chosen(ufunc, way, inputs, out, kwargs)
+    kwargs.pop("where", None)
     inputs = [_operand(x) for x in inputs]
     if way == "__call__" and not kwargs:
         ours = _UFUNCS.get(name, name)
@@ -120,11 +121,7 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
         if fn is not None:
             a, b = (x if is_tensor(x) else FUNCTIONS["as_tensor"](x) for x in inputs)
             return _deliver(fn(a.reshape(*a.shape, *[1] * b.ndim), b), out)
-    call = name if way == "__call__" else f"{name}.{way}"
-    if any(is_tensor(x) and x.requires_grad for x in inputs):
-        raise TypeError(
-            f"numpy.{call} on whet tensors has no gradient; convert with tensor.detach() to leave "
-            "the recorded graph")
+    _refuse_gradients(ufunc, way, inputs)
     made = getattr(ufunc, way)(*_arrays(inputs), **_arrays(kwargs))
     if isinstance(made, tuple):
         return tuple([_deliver(FUNCTIONS["as_tensor"](m), o)
@@ -132,14 +129,42 @@ def __array_ufunc__(self, ufunc, way, *inputs, out=None, where=True, **kwargs):
     return made if made is None else _deliver(FUNCTIONS["as_tensor"](made), out)
 
 
+def _refuse_gradients(ufunc, way, inputs):
+    """Raise where NumPy alone is to compute what carries gradients."""
+    call = ufunc.__name__ if way == "__call__" else f"{ufunc.__name__}.{way}"
+    if any(is_tensor(x) and x.requires_grad for x in inputs):
+        raise TypeError(
+            f"numpy.{call} on whet tensors has no gradient; convert with tensor.detach() to leave "
+            "the recorded graph")
+
+
+def _where_chosen(ufunc, way, inputs, out, kwargs):
+    """A ufunc that leaves elements of `out` as they are: NumPy computes it, into copies."""
+    _refuse_gradients(ufunc, way, inputs)
+    places = out if isinstance(out, tuple) else (out,)
+    if out is not None:
+        kwargs = {**kwargs, "out": tuple([np.array(o) for o in places])}
+    made = getattr(ufunc, way)(*_arrays(inputs), **_arrays(kwargs))
+    several = isinstance(made, tuple)
+    given = [_deliver(FUNCTIONS["as_tensor"](m), o)
+             for m, o in zip(made if several else (made,),
+                             places if out is not None else [None] * ufunc.nout)]
+    return tuple(given) if several else given[0]
+
+
 def _reduced(fn, x, axis, keepdims):
     """A reduction over one or several dimensions; those that take one at a time are repeated."""
     if fn is not FUNCTIONS["prod"]:
         return fn(x, axis, keepdims)
-    axes = sorted(a % max(x.ndim, 1) for a in (axis if isinstance(axis, tuple) else (axis,)))
-    for a in reversed(axes):
+    for a in sorted(dims.many(axis, x.ndim, "prod"), reverse=True):
         x = fn(x, a, keepdims)
     return x
+
+
+def _type(dtype):
+    """A type as NumPy's functions take it: one of ours, one of NumPy's, its name, or none."""
+    return (dtype if dtype is None or isinstance(dtype, dtypes.dtype)
+            else dtypes.from_numpy(np.dtype(dtype)))
 
 
 class _NotTaken(TypeError):
@@ -182,7 +207,8 @@ def _call(ours, names):
             k: (_operand if k in _OPERANDS else _ours)(v) for k, v in arguments.items()
             if v is not None and v is not np._NoValue}
         if "dtype" in arguments:
-            arguments["dtype"] = dtypes.as_dtype(arguments["dtype"])
+            arguments["dtype"] = _type(arguments["dtype"])
+        _refuse(axis=arguments.get("dim") == ())    # to the ops, no dimension is all of them
         first = arguments.pop("", _NO)
         fn = FUNCTIONS.get(ours)
         if fn is None:
@@ -195,9 +221,14 @@ def _reduction(name, extra=""):
     return _call(name, f"a= axis=dim {extra} keepdims=keepdim")
 
 
+def _of_truths(name):
+    of_truths = _reduction(name)                # PyTorch's has bytes for bytes
+    return lambda a, *args, **kwargs: of_truths(a.to(dtypes.bool_), *args, **kwargs)
+
+
 def _extremum(name):
     def adapter(a, axis=None, out=None, keepdims=False, **kwargs):
-        _refuse(**kwargs)
+        _refuse(axis=axis == (), **kwargs)
         axis = tuple(range(a.ndim)) if axis is None else axis
         return _deliver(
             FUNCTIONS[name](a, axis, bool(keepdims) if keepdims is not np._NoValue else False), out)
@@ -205,8 +236,8 @@ def _extremum(name):
 
 
 def _prod(a, axis=None, dtype=None, out=None, keepdims=False, **kwargs):
-    _refuse(**kwargs)
-    d = dtypes.as_dtype(dtype)
+    _refuse(axis=axis == (), **kwargs)
+    d = _type(dtype)
     keep = False if keepdims is np._NoValue else bool(keepdims)
     if axis is None:
         return _deliver(FUNCTIONS["prod"](a, dtype=d), out)
@@ -217,11 +248,11 @@ def _spread(name):
 
     def adapter(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, correction=None,
                 **kwargs):
-        _refuse(**kwargs)
+        _refuse(axis=axis == (), **kwargs)
         keep = False if keepdims is np._NoValue else bool(keepdims)
         c = ddof if correction in (None, np._NoValue) else correction
         return _deliver(
-            FUNCTIONS[name](a if dtype is None else a.to(dtypes.as_dtype(dtype)), axis,
+            FUNCTIONS[name](a if dtype is None else a.to(_type(dtype)), axis,
                             correction=c, keepdim=keep), out)
     return adapter
 
@@ -232,13 +263,13 @@ def _cumulative(name):
             a, axis = a.reshape(-1), 0
         return _deliver(
             FUNCTIONS[name](a, axis,
-                            **({} if dtype is None else {"dtype": dtypes.as_dtype(dtype)})), out)
+                            **({} if dtype is None else {"dtype": _type(dtype)})), out)
     return adapter
 
 
 def _like(name):
     def adapter(a, *value, dtype=None, order="K", subok=True, shape=None, device=None):
-        d = None if dtype is None else dtypes.as_dtype(dtype)
+        d = None if dtype is None else _type(dtype)
         if shape is not None:
             shape = (shape,) if isinstance(shape, int) else tuple(shape)
             plain = name.removesuffix("_like")
@@ -313,7 +344,7 @@ def _concatenate(arrays, axis=0, out=None, *, dtype=None, casting=None):
     if axis is None:
         ts, axis = [t.reshape(-1) for t in ts], 0
     r = FUNCTIONS["cat"](ts, axis)
-    return _deliver(r if dtype is None else r.to(dtypes.as_dtype(dtype)), out)
+    return _deliver(r if dtype is None else r.to(_type(dtype)), out)
 
 
 def _stacking(name):
@@ -329,7 +360,7 @@ def _of_each(name):
 
 def _stack(arrays, axis=0, out=None, *, dtype=None, casting=None):
     r = FUNCTIONS["stack"](_tensors(*arrays), axis)
-    return _deliver(r if dtype is None else r.to(dtypes.as_dtype(dtype)), out)
+    return _deliver(r if dtype is None else r.to(_type(dtype)), out)
 
 
 def _split(ary, indices_or_sections, axis=0):
@@ -405,8 +436,8 @@ _FUNCTIONS = {
     "sum": _reduction("sum", "dtype"),
     "mean": _reduction("mean", "dtype"),
     "prod": _prod,
-    "all": _reduction("all"),
-    "any": _reduction("any"),
+    "all": _of_truths("all"),
+    "any": _of_truths("any"),
     "max": _extremum("amax"),
     "amax": _extremum("amax"),
     "min": _extremum("amin"),
@@ -497,7 +528,16 @@ def __array_function__(self, func, types, args, kwargs):
             return fn(*args, **kwargs)
         except _NotTaken:
             pass
+        except RuntimeError:        # types and shapes that the op does not take, but NumPy may
+            if any(x.requires_grad for x in _tensors_among(args)):
+                raise
     return func(*_arrays(args), **_arrays(kwargs))
+
+
+def _tensors_among(x):
+    """The tensors in nested arguments."""
+    return ([x] if is_tensor(x) else [t for y in x for t in _tensors_among(y)]
+            if type(x) in (list, tuple) else [])
 
 
 def _arrays(x):
@@ -508,66 +548,3 @@ def _arrays(x):
     if type(x) in (list, tuple):
         return type(x)(map(_arrays, x))
     return {k: _arrays(v) for k, v in x.items()} if type(x) is dict else x
-
-
-# ---- DLPack --------------------------------------------------------------------------------------
-
-
-@method()
-def __array_namespace__(self, *, api_version=None):
-    """The functions of the Python array API standard: `whet.array_api`."""
-    from .. import array_api
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
-        raise ValueError(
-            f"__array_namespace__: version {api_version!r} of the standard is not known; this is "
-            f"{array_api.__array_api_version__}")
-    return array_api
-
-
-@method()
-def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule over the tensor's memory."""
-    if self.requires_grad:
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if stream is not None and stream != -1:
-        raise BufferError("__dlpack__: a CPU tensor takes no stream")
-    if dl_device is not None and tuple(dl_device) != (DLDeviceType.kDLCPU, 0):
-        raise BufferError(f"__dlpack__: cannot export to device {tuple(dl_device)}")
-    a = self.numpy()
-    if self.dtype is not dtypes.bfloat16:
-        return a.__dlpack__(max_version=max_version, copy=copy)
-    capsule = a.view(np.uint16).__dlpack__(max_version=max_version, copy=copy)
-    tensor_in_capsule(capsule).code = BFLOAT      # NumPy has no name for this type
-    return capsule
-
-
-@method()
-def __dlpack_device__(self):
-    """(device type, device number)"""
-    return DLDeviceType.kDLCPU, 0
-
-
-@function(method=False)
-def from_dlpack(ext_tensor, *, device=None, copy=None):
-    """A tensor over the memory of another library's tensor (or of a DLPack capsule).
-
-    >>> import numpy as np, whet
-    >>> whet.from_dlpack(np.arange(3))
-    tensor([0, 1, 2])
-    """
-    if device is not None:
-        devices.as_device(device)
-    a = import_dlpack(ext_tensor, copy)
-    dtypes.from_numpy(a.dtype)
-    return shown(wrap(a))
-
-
-@function(method=False)
-def to_dlpack(tensor):
-    """A DLPack capsule over the tensor's memory.
-
-    >>> import whet
-    >>> whet.from_dlpack(whet.to_dlpack(whet.arange(3)))
-    tensor([0, 1, 2])
-    """
-    return tensor.__dlpack__()

@@ -135,9 +135,9 @@ def test_results_go_to_out():
 
 
 def test_what_is_not_supported_says_so():
-    x = whet.tensor(A)
-    with pytest.raises(TypeError, match="where"):
-        np.add(x, x, where=A > 1)
+    x = whet.tensor(A, requires_grad=True)
+    with pytest.raises(TypeError, match="add on whet tensors has no gradient"):
+        np.add(x, x, where=A > 1, out=np.zeros((3, 4)))
 
 
 @pytest.mark.parametrize(
@@ -197,6 +197,45 @@ def test_no_argument_of_numpys_functions_is_left_unread(f, a):
     made, want = np.asarray(f(whet.tensor(a))), np.asarray(f(a))
     assert made.dtype == want.dtype
     np.testing.assert_allclose(made, want, rtol=1e-12)
+
+
+TRUTHS, BYTES = A > 1, np.array([[0, 255, 7]], np.uint8)
+
+
+@pytest.mark.parametrize("f, a", [
+    (np.mean, INTEGERS), (np.std, BYTES), (np.var, TRUTHS), (np.nanmean, INTEGERS),
+    (np.max, A + 1j * A), (np.outer, A), (np.all, BYTES), (np.median, A.astype(np.float16)),
+    (lambda x: np.sum(x, axis=()), A), (lambda x: np.max(x, axis=()), A),
+    (lambda x: np.prod(x, axis=()), A), (lambda x: np.std(x, axis=()), A),
+    (lambda x: np.sum(x, axis=0, dtype="f4"), A), (lambda x: np.cumsum(x, 1, dtype="f4"), A)])
+def test_types_and_shapes_that_no_op_takes_are_for_numpy(f, a):
+    given = () if f is not np.outer else (a,)
+    made = np.asarray(f(whet.tensor(a), *map(whet.tensor, given)))
+    want = np.asarray(f(a, *given))
+    assert made.dtype == want.dtype and made.shape == want.shape
+    np.testing.assert_allclose(made, want, rtol=1e-6)
+
+
+def test_what_carries_gradients_is_not_for_numpy():
+    with pytest.raises(RuntimeError, match="1-D arguments"):
+        np.outer(whet.ones(2, 2, requires_grad=True), whet.ones(2))
+
+
+def test_products_over_dimensions_that_are_not_there_are_errors():
+    with pytest.raises(IndexError):
+        np.prod(whet.tensor(A), axis=3)
+    with pytest.raises(ValueError, match="duplicate"):
+        np.prod(whet.tensor(A), axis=(0, 0))
+
+
+def test_ufuncs_write_where_they_are_told():
+    x, out, array = whet.tensor(A), whet.zeros(3, 4, dtype=whet.float64), np.zeros((3, 4))
+    assert np.add(x, 1, where=x > 1, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), np.add(A, 1, where=A > 1, out=np.zeros((3, 4))))
+    assert np.add(x, 1, where=A > 1, out=array) is array and (array == out.numpy()).all()
+    whole, part = np.modf(x, where=TRUTHS, out=(out, array))
+    assert whole is out and part is array and (array == np.trunc(A))[TRUTHS].all()
+    np.testing.assert_array_equal(np.add.reduce(x, 1, where=x > 1), A.sum(1, where=A > 1))
 
 
 def test_integers_are_not_rounded_to_decimals():
