@@ -1,11 +1,15 @@
 """Discrete Fourier transforms (`whet.fft`)."""
+import functools as _functools
+
 from . import dtypes
 from .ops import fourier as _f
 from .ops.argument_guards import guarded as _guarded
-from .ops.out_arguments import with_out as _with_out
+from .ops.out_arguments import with_out as _puts_results
 from .ops.surface import FUNCTIONS as _F
 from .size_arguments import sizes as _sizes
 from .tensor import Tensor as Tensor
+
+_with_out = _functools.partial(_puts_results, casts=True)
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

@@ -83,7 +83,7 @@ def _polynomial(name, first, step):
     polynomial.__doc__ = _with_example(
         f"The {words.replace('_', ' ')} {letter.upper()} of degree n.",
         f"whet.special.{name}(whet.tensor([0., 1.]), 2)", f"tensor({_VALUES[name]})")
-    return _with_out(polynomial)
+    return _with_out(polynomial, casts=True)
 
 
 def _highest(a):

@@ -290,5 +290,5 @@ def mean_of(short, is_float, more):
 
 def filled(out, value):
     """Write a number into every element; returns `out`."""
-    move(out, np.broadcast_to(table(np.full(1, value, out.dtype)), out.shape))
+    move(out, np.broadcast_to(table(np.full((), value, out.dtype)), out.shape))
     return out

@@ -25,8 +25,8 @@ for _family in (
     "recurrent loss margin_losses ctc embedding grid_sampling resize lapack fourier "
     "array_protocols array_exchange cross_product comparisons covariance sample_gradient "
     "numerics_settings control_flow special bessel operators functional_names view_copies "
-    "legacy_argument_orders saved_names module_parts hashing user_kernels removed_methods "
-    "quantised_names"
+    "axis_names legacy_argument_orders saved_names module_parts hashing user_kernels "
+    "removed_methods quantised_names"
 ).split():
     __import__(f"{__name__}.{_family}")
 

@@ -16,6 +16,8 @@ from .public_functions import asked, hand_over
 LAST = sys.maxsize                  # the position of what is given by name alone
 # flags of which PyTorch, too, asks no more than their truth
 BY_TRUTH = frozenset(("inplace", "return_indices", "get_infos"))
+# flags of constructors, of which PyTorch takes None for False
+MAY_BE_NONE = frozenset(("requires_grad", "pin_memory"))
 
 
 def guarded(namespace, module, leads_to_ops=True):
@@ -119,6 +121,8 @@ def _check_positions(fn, flags, args):
 
 def check_flag(name, argument, v):
     """Raise TypeError where a flag is neither a bool nor a whole number."""
+    if v is None and argument in MAY_BE_NONE:
+        return
     if registry.is_tensor(v) or not hasattr(v, "__index__") and not isinstance(v, np.bool_):
         raise TypeError(f"{name}(): argument '{argument}' must be bool, not {v.__class__.__name__}")
 

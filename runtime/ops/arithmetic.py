@@ -531,7 +531,7 @@ def frexp(input):
     return return_types.frexp(apply(frexp_op, (input,), {}))
 
 
-@function("multigammaln", out=True)
+@function("multigammaln", out=True, out_casts=True)
 def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension p.
 

@@ -311,7 +311,7 @@ def isreal(input):
     return input.imag == 0
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def angle(input):
     """The angle of a complex number in the plane; of a real number 0 or pi.
 

@@ -317,7 +317,7 @@ def vdot(input, other):
     return _in_own_types(_inner, input.conj(), other)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def inner(input, other):
     """Sums of products over the last dimension of both.
 
@@ -334,7 +334,7 @@ def inner(input, other):
     return tensordot(input, other, ([-1], [-1]))
 
 
-@function("ger", out=True)
+@function("ger", out=True, out_casts=True)
 def outer(input, vec2):
     """All products of the elements of two vectors.
 
@@ -401,7 +401,7 @@ for _name, _a, _b, _product, _example in (
     _doc, _, _written = docstrings.of_elementwise(
         _name, f"beta * input + alpha * {_product.__name__.strip('_')}({_a}, {_b}).", _example)
     _fn.__doc__ = _doc
-    function(out=True)(_fn)
+    function(out=True, out_casts=_name == "addr")(_fn)
     _in_place = compile_function(
         _name + "_",
         f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "

@@ -14,7 +14,7 @@ from ..tensor import wrap
 from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD
 from .argument_errors import checked_input
 from .onnx import shapes as in_onnx
-from .out_arguments import give_out
+from .out_arguments import give_out, type_to_make
 from .registry import Op, apply, apply_without_operands, beside, is_tensor
 from .sample_inputs import Sample
 from .surface import function, method
@@ -286,8 +286,7 @@ def zeros(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
             [0., 0., 0.]])
     """
     check_options("zeros", layout, device, pin_memory)
-    if out is not None and dtype is None:
-        dtype = out.dtype
+    dtype = type_to_make(dtype, out)
     attrs = {"size": _size_of(shape, size, "zeros"), "dtype": float_dtype(dtype)}
     return finish(_made(zeros_op, attrs, device), "zeros", out, requires_grad, device)
 
@@ -302,8 +301,7 @@ def ones(*shape, size=None, out=None, dtype=None, layout=None, device=None, requ
     tensor([1., 1.])
     """
     check_options("ones", layout, device, pin_memory)
-    if out is not None and dtype is None:
-        dtype = out.dtype
+    dtype = type_to_make(dtype, out)
     attrs = {"size": _size_of(shape, size, "ones"), "value": 1, "dtype": float_dtype(dtype)}
     return finish(_made(full_op, attrs, device), "ones", out, requires_grad, device)
 
@@ -319,6 +317,7 @@ def empty(*shape, size=None, out=None, dtype=None, layout=None, device=None, req
     """
     check_options("empty", layout, device, pin_memory)
     size = _size_of(shape, size, "empty")
+    dtype = type_to_make(dtype, out)
     if out is not None:
         return out.resize_(size)
     memory_format = as_format(memory_format)
@@ -341,8 +340,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if is_tensor(fill_value):
         dtype = fill_value.dtype if dtype is None else dtype
         fill_value = fill_value.item()
-    if out is not None and dtype is None:
-        dtype = out.dtype
+    dtype = type_to_make(dtype, out)
     dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
     size = size_arguments.checked_size(size_arguments.sizes((size,), "full"), "full")
     attrs = {"size": size, "value": fill_value, "dtype": dtype}

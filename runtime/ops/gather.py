@@ -188,7 +188,7 @@ def _checked_dim(input, dim, index):
     return d
 
 
-@function(out=True, out_casts=False)
+@function(out=True)
 def gather(input, dim, index, *, sparse_grad=False):
     """Elements at the places that `index` names along a dimension.
 

@@ -129,6 +129,14 @@ def _fitting(tensors, dim):
     return tensors, kept, d
 
 
+def _put(name, r, out, tensors):
+    """The joined tensors in `out=`, of any type that theirs goes into."""
+    if is_tensor(out) and not dtypes.can_cast(r.dtype, out.dtype):
+        raise TypeError(f"{name}(): input types can't be cast to the desired output type "
+                        f"{out.dtype.letter}")
+    return give_out(name, r, out, tensors, casts=True)
+
+
 @function("concat", "concatenate", method=False)
 def cat(tensors, dim=0, *, axis=None, out=None):
     """Tensors joined along a dimension.
@@ -150,7 +158,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     r = apply(cat_op, tuple(kept), {"dim": d})
     if len(kept) < len(tensors):
         r = attached(r, *[t for t in tensors if t._array.shape == (0,)])
-    return r if out is None else give_out("cat", r, out, tensors)
+    return r if out is None else _put("cat", r, out, tensors)
 
 
 def _stack_shape(*arrays, dim):
@@ -215,25 +223,22 @@ def stack(tensors, dim=0, *, axis=None, out=None):
                 )
         tensors = common_type(tensors)
     r = apply(stack_op, tuple(tensors), {"dim": dims.one(dim, len(want) + 1)})
-    return r if out is None else give_out("stack", r, out, tensors)
+    return r if out is None else _put("stack", r, out, tensors)
 
 
 def _join(name, grow, doc):
-    def join(tensors):
+    def join(tensors, *, out=None):
         tensors = _list(tensors, name)
         if not tensors:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         grown = [grow(t) for t in tensors]
-        return cat(
-            grown,
-            {"hstack": 0 if grown[0].ndim == 1 else 1, "vstack": 0, "dstack": 2, "column_stack": 1}[
-                name
-            ],
-        )
+        along = {"hstack": 0 if grown[0].ndim == 1 else 1, "vstack": 0, "dstack": 2,
+                 "column_stack": 1}[name]
+        return cat(grown, along, out=out)
 
     join.__name__ = join.__qualname__ = name
     join.__doc__ = doc
-    return function(method=False, out=True)(join)
+    return function(method=False)(join)
 
 
 _PAIR = "([whet.tensor([1, 2]), whet.tensor([3, 4])])"

@@ -105,11 +105,13 @@ def publish():
     for name, fn in named.items():
         METHODS[name] = fn
         F[name] = (fn if name in ("det", "slogdet", "logdet", "pinverse",
-                                  "matrix_exp") else with_out(fn, name))
+                                  "matrix_exp") else
+                   with_out(fn, name, casts=name.startswith("cholesky")))
     for name in ("geqrf", "ormqr"):
-        METHODS[name], F[name] = getattr(linalg, name), with_out(getattr(linalg, name))
+        METHODS[name], F[name] = getattr(linalg, name), with_out(
+            getattr(linalg, name), casts=name == "geqrf")
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
-    METHODS["lu"], F["lu"] = packed_lu, with_out(packed_lu, "lu")
+    METHODS["lu"], F["lu"] = packed_lu, with_out(packed_lu, "lu", casts=True)
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(
         lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
 

@@ -290,7 +290,7 @@ def diagflat(input, offset=0):
 
 
 # ---- products of shapes --------------------------------------------------------------------------
-@function(out=True)
+@function(out=True, out_casts=True)
 def kron(input, other):
     """The Kronecker product: each element of `input` times all of `other`, as blocks.
 

@@ -9,7 +9,7 @@ from .registry import about_numbers, ask
 from .surface import FUNCTIONS, function
 
 
-@function(out=True, out_casts=False)
+@function(out=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None):
     """Indices drawn from the rows of (unnormalised) probabilities.
 

@@ -455,4 +455,4 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
         raise RuntimeError(f"linalg.vector_norm: Order {p} not supported.")
     denom = vector_norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denom if out is None else give_out(
-        "normalize", input / denom, out, (input,))
+        "normalize", input / denom, out, (input,), casts=True)

@@ -1,6 +1,7 @@
 """`out=`: results that are put into tensors that there are."""
 import functools
 
+from .. import dtypes
 from ..function_protocol import MINE, speakers
 from . import registry
 from .argument_guards import guard
@@ -9,9 +10,9 @@ from .out_memory import put_out
 from .public_functions import PUBLIC, asked
 
 
-def with_out(fn, name=None, casts=True):
-    """A function that takes `out=` too: the result, or each of several, is put there, in its own
-    type where it `casts`."""
+def with_out(fn, name=None, casts=False):
+    """A function that takes `out=` too: the result, or each of several, is put there. Where it
+    `casts`, that may have another type."""
     inner, name = guard(fn), name or fn.__name__
 
     @functools.wraps(fn)
@@ -23,9 +24,7 @@ def with_out(fn, name=None, casts=True):
         r = inner(*args, **kwargs)
         if out is None:
             return r
-        if not casts:
-            check_out_types(r, out)
-        return give_out(name, r, out, (*args, *kwargs.values()))
+        return give_out(name, r, out, (*args, *kwargs.values()), casts=casts)
     call.guarded = True
     PUBLIC[inner] = call
     call.adds_out = True
@@ -41,13 +40,27 @@ def check_out_types(r, out):
                 "instead")
 
 
+def type_to_make(dtype, out):
+    """The type that is asked of a constructor: that of `out=` where there is one. Raise where
+    another one is asked for, too."""
+    if out is None:
+        return dtype
+    if dtype is not None and dtypes.as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"dtype {dtypes.as_dtype(dtype).letter} does not match dtype of out "
+                           f"parameter ({out.dtype.letter})")
+    return out.dtype
+
+
 _NO_HISTORY = (
     "{}(): functions with out=... arguments don't support automatic differentiation, but one of "
     "the arguments requires grad.")
 
 
-def give_out(name, r, out, operands=(), warn=True):
-    """Put a result, or a tuple of results, that is made of these operands into `out=`."""
+def give_out(name, r, out, operands=(), warn=True, casts=False):
+    """Put a result, or a tuple of results, that is made of these operands into `out=`, which has
+    the type of the result, or any that this goes into where the function `casts`."""
+    if not casts:
+        check_out_types(r, out)
     if isinstance(r, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(r):
             raise TypeError(

@@ -87,6 +87,12 @@ class PointwiseOp(Op):
         self.wants_needs = self.nin > 1
         self._needs = self._into_out = None
 
+    @property
+    def keeps_type(self):
+        """Is the result of its one operand's type, as `out=` must be then?"""
+        return (self.nin == 1 and self.promotion is Promotion.COMMON
+                and self.result in (None, "real"))
+
     # ---- the expression ----
     @property
     def root(self):
@@ -477,6 +483,8 @@ def write_out(op, args, out):
             f"{op.name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad.")
     r = registry.apply(op, args, {})
+    if getattr(op, "keeps_type", False) and r.dtype is not out.dtype:
+        raise RuntimeError(f"Found dtype {out.dtype.letter} but expected {r.dtype.letter}")
     return put_out(op.name, r, out, args)
 
 

@@ -19,7 +19,7 @@ from ..tensor import wrap
 from .batching import native
 from .creation import check_options, placed
 from .number_questions import are_probabilities, has_negative
-from .out_arguments import give_out
+from .out_arguments import give_out, type_to_make
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, apply_without_operands, ask, is_tensor
 from .sample_inputs import Sample, reals
@@ -289,7 +289,7 @@ def _finish(x, out, requires_grad, device):
     if devices.beyond is not None:
         x = placed(x, device if out is None else out.device)
     if out is not None:
-        return give_out("random", x, out)
+        return give_out("random", x, out, casts=True)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -303,7 +303,7 @@ def rand(*shape, size=None, generator=None, out=None, dtype=None, layout=None, d
     whet.Size([2, 3])
     """
     shape = _shape(shape if size is None else (size,))
-    dtype = dtype if out is None else out.dtype
+    dtype = type_to_make(dtype, out)
     x = draw_floats("uniform", shape, generator, dtype, _target(device, out))
     return _finish(x, out, requires_grad, device)
 
@@ -318,7 +318,7 @@ def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, 
     (True, whet.Size([2, 3]))
     """
     shape = _shape(shape if size is None else (size,))
-    dtype = dtype if out is None else out.dtype
+    dtype = type_to_make(dtype, out)
     x = draw_floats("normal", shape, generator, dtype, _target(device, out))
     return _finish(x, out, requires_grad, device)
 
@@ -438,7 +438,7 @@ def randint(low, high=None, size=None, *, generator=None, out=None, dtype=None, 
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    dtype = dtypes.as_dtype(dtype) or (out.dtype if out is not None else dtypes.int64)
+    dtype = dtypes.as_dtype(type_to_make(dtype, out)) or dtypes.int64
     return _finish(
         draw_integers(low, high, _shape((size,) if isinstance(size, int) else size), generator,
                       dtype, _target(device, out)),
@@ -476,7 +476,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError(f"n must be non-negative, got {n}")
     n = size_arguments.as_int(n, "randperm", "n", 1, size_arguments.whole)
     r = apply(order_op, (draw("u64", (n,), generator, _target(device, out)),), {})
-    return _finish(r.to(dtypes.as_dtype(dtype) or dtypes.int64), out, requires_grad, device)
+    dtype = dtypes.as_dtype(type_to_make(dtype, out)) or dtypes.int64
+    return _finish(r.to(dtype), out, requires_grad, device)
 
 
 def check_real(fn, name, v):
@@ -518,7 +519,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     return _finish(drawn, out, requires_grad, z.device)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def bernoulli(input, p=None, *, generator=None):
     """Ones with the probabilities of the input, zeros otherwise.
 

@@ -11,6 +11,7 @@ from ..dtypes import COMPLEX, FLOAT, INT
 from ..ir.outline import Outline
 from .creation import check_options, finish, float_dtype, literal, made_of_numbers
 from .onnx import shapes as in_onnx
+from .out_arguments import type_to_make
 from .registry import Op, apply, is_tensor
 from .sample_inputs import Sample
 from .surface import function
@@ -90,13 +91,10 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     if end is None:
         start, end = 0, start
     start, end, step = _number(start), _number(end), _number(step)
+    dtype = type_to_make(dtype, out)
     if dtype is None:
-        if out is not None:
-            dtype = out.dtype
-        elif any(isinstance(x, builtins.float) for x in (start, end, step)):
-            dtype = dtypes.get_default_dtype()
-        else:
-            dtype = dtypes.int64
+        some_float = any(isinstance(x, builtins.float) for x in (start, end, step))
+        dtype = dtypes.get_default_dtype() if some_float else dtypes.int64
     dtypes.check_converted(dtypes.as_dtype(dtype))
     if dtypes.as_dtype(dtype) is dtypes.int64:
         start, end, step = _whole_numbers(start, end, step)
@@ -128,7 +126,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
         raise TypeError("range() missing 1 required positional arguments: \"end\"")
     start, end, step = _number(start), _number(end), _number(step)
     n = _count(start, end, step, inclusive=True)
-    attrs = {"start": start, "step": step, "n": n, "dtype": float_dtype(dtype)}
+    attrs = {"start": start, "step": step, "n": n, "dtype": float_dtype(type_to_make(dtype, out))}
     made = made_of_numbers(arange_op, attrs, device, out)
     return finish(made, "range", out, requires_grad, device)
 
@@ -244,8 +242,9 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
+    dtype = type_to_make(dtype, out)
     if dtype is None:
-        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
+        dtype = dtypes.get_default_dtype()
         if any(x.dtype.category == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
                for x in (start, end)):
             dtype = dtype.to_complex()
@@ -296,7 +295,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     steps = size_arguments.as_int(steps, "logspace", "steps", 3, size_arguments.whole)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
+    dtype = float_dtype(type_to_make(dtype, out))
     if base is None:
         raise TypeError("logspace(): argument 'base' must be float, not NoneType")
     _check_real("logspace", dtypes.as_dtype(dtype), start, end)

@@ -290,7 +290,7 @@ def _reduced(op, x, dim, keepdim, dtype=None):
     return apply(op, (x,), attrs)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum of all elements, or along dimensions. Sums of integers are int64.
 
@@ -302,7 +302,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
     return _reduced(sum_op, checked_input("sum", input), dim, keepdim, dtype)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum, NaNs counted as zero.
 
@@ -315,7 +315,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     return _reduced(nansum_op, input, dim, keepdim, dtype)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean of all elements, or along dimensions.
 
@@ -336,7 +336,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return _reduced(mean_op, input, dim, keepdim)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of the elements that are not NaN.
 
@@ -353,7 +353,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 @precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension.
@@ -412,7 +412,7 @@ def amin(input, dim=(), keepdim=False):
     return apply(amin_op, (input,), {"dim": d, "keepdim": bool(keepdim)})
 
 
-@function(out=True, out_casts=False)
+@function(out=True)
 def aminmax(input, *, dim=None, keepdim=False):
     """(min, max) together.
 
@@ -440,7 +440,7 @@ def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
     return kind(apply(op_dim, (input,), {"dim": d, "keepdim": bool(keepdim)}))
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def max(input, dim=None, keepdim=False, *, other=None):
     """The greatest element; with a dimension (values, indices); with another tensor the elementwise
     maximum.
@@ -452,7 +452,7 @@ def max(input, dim=None, keepdim=False, *, other=None):
     return _extremum("max", amax_op, max_dim_op, "maximum", input, dim, keepdim, other)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def min(input, dim=None, keepdim=False, *, other=None):
     """The least element; with a dimension (values, indices); with another tensor the elementwise
     minimum.
@@ -512,7 +512,7 @@ def _truth(op, input, dim, keepdim):
     return r.to(dtypes.uint8) if input.dtype is dtypes.uint8 else r
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def any(input, dim=None, keepdim=False):
     """Is any element true (not zero)?
 
@@ -523,7 +523,7 @@ def any(input, dim=None, keepdim=False):
     return _truth(any_op, input, dim, keepdim)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def all(input, dim=None, keepdim=False):
     """Are all elements true (not zero)?
 

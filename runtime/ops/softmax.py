@@ -117,7 +117,7 @@ log_softmax = _row_functions("log_softmax", log_softmax_op, docstrings.with_exam
     "whet.log_softmax(whet.tensor([0., 1.]), dim=0)", "tensor([-1.3133, -0.3133])"))
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) along `dim`, computed stably.
 

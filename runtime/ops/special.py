@@ -223,7 +223,7 @@ def _cotangent_slopes(n):
     return [float(Fraction(c, math.factorial(n))) for c in p]
 
 
-@function("polygamma", method=False, out=True)
+@function("polygamma", method=False, out=True, out_casts=True)
 def _polygamma(n, input):
     """The n-th derivative of `digamma`.
 
@@ -396,7 +396,7 @@ def _incomplete_op(name, upper):
         f"The regularised {'upper' if upper else 'lower'} incomplete gamma function of shape "
         f"`input` at `other`.\n\n>>> import whet\n>>> whet.{name}(whet.ones(1), whet.ones(1))\n"
         f"tensor([{0.3679 if upper else 0.6321}])")
-    return function(out=True)(call)
+    return function(out=True, out_casts=True)(call)
 
 
 igamma = _incomplete_op("igamma", upper=False)

@@ -16,6 +16,7 @@ from .creation import (
     require,
 )
 from .onnx import shapes as in_onnx
+from .out_arguments import type_to_make
 from .pad import pad
 from .ranges import goes_by_sizes
 from .registry import Op
@@ -51,7 +52,7 @@ def eye(n, m=None, *, k=0, out=None, dtype=None, layout=None, device=None, requi
     if n < 0 or m < 0:
         raise RuntimeError(
             f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
-    dtype = out.dtype if out is not None and dtype is None else float_dtype(dtype)
+    dtype = float_dtype(type_to_make(dtype, out))
     attrs = {"n": n, "m": m, "dtype": dtype}
     if k:
         attrs["k"] = k

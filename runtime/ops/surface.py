@@ -99,12 +99,12 @@ def _operands(op, *args, **kwargs):
     return op, tuple(found.arguments.values())
 
 
-def function(*names, method=True, out=False, out_casts=True):
+def function(*names, method=True, out=False, out_casts=False):
     """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor
     first, as a method.
 
-    `out=True` adds the `out=` form by copying into it. Without `out_casts` that has the result's
-    type.
+    `out=True` adds the `out=` form by copying into it. That has the result's type, or with
+    `out_casts` any type into which results of that type go.
     """
     def publish(fn):
         shown = with_out(fn, casts=out_casts) if out else fn

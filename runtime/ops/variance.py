@@ -70,7 +70,7 @@ def _drop_all(x, input, d, keepdim):
     return x.reshape(()) if not input.ndim else without_dim(x, d, keepdim)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance (divided by n - correction).
 
@@ -82,7 +82,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     return _drop_all(v, input, d, keepdim)
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation.
 

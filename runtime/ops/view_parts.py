@@ -131,7 +131,9 @@ def narrow_copy(input, dim, start, length):
         raise TypeError("narrow_copy(): argument 'start' must be int, not a Tensor with dimensions")
     try:
         dims.one(dim, input._array.ndim, "narrow_copy")
-    except IndexError as error:          # PyTorch's `narrow` raises that, its copy does not
+    except IndexError as error:          # PyTorch's `narrow` raises that, too large or too small
+        if dim < 0:
+            raise
         raise RuntimeError(f"narrow_copy: {error}") from None
     return narrow(input, dim, start, length).clone()
 

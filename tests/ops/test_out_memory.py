@@ -1,4 +1,5 @@
-"""`out=` of another shape gets it in its own memory, which must not be that of an operand."""
+"""`out=` of another shape gets it in its own memory, which must not be that of an operand. Of
+another type it is taken where results are cast."""
 import warnings
 
 import pytest
@@ -49,3 +50,44 @@ def test_out_of_the_result_s_shape_may_lie_over_an_operand():
 def test_out_that_repeats_elements_is_not_resized():
     with pytest.raises(RuntimeError, match="more than one element"):
         whet.index_select(whet.ones(3, 6), 1, whet.tensor([0, 1]), out=whet.zeros(1).expand(3, 1))
+
+
+KEEP_THEIR_TYPE = {
+    "a product": lambda x, o: whet.mm(x, x, out=o), "abs": lambda x, o: whet.abs(x, out=o),
+    "softmax": lambda x, o: whet.softmax(x, 0, out=o), "triu": lambda x, o: whet.triu(x, out=o),
+    "linear": lambda x, o: F.linear(x, x, out=o), "gelu": lambda x, o: F.gelu(x, out=o),
+    "a copy of a view": lambda x, o: whet.view_copy(x, (4,), out=o),
+    "an inverse": lambda x, o: whet.linalg.inv(x, out=o),
+    "one of several": lambda x, o: whet.sort(x, out=(o, whet.empty(0, dtype=whet.int64))),
+    "a constructor": lambda x, o: whet.zeros(2, dtype=whet.float32, out=o),
+    "a range": lambda x, o: whet.arange(3, dtype=whet.float32, out=o),
+    "draws": lambda x, o: whet.rand(2, dtype=whet.float32, out=o)}
+CAST = {
+    "of two": lambda x, o: whet.add(x, 1, out=o), "exp": lambda x, o: whet.exp(x, out=o),
+    "a sum": lambda x, o: whet.sum(x, out=o), "cat": lambda x, o: whet.cat([x, x], out=o),
+    "an outer product": lambda x, o: whet.addr(x, x[0], x[1], out=o),
+    "a pseudo-inverse": lambda x, o: whet.linalg.pinv(x, out=o),
+    "a permutation": lambda x, o: whet.randperm(3, out=o)}
+
+
+@pytest.mark.parametrize("name", KEEP_THEIR_TYPE)
+def test_out_must_have_the_type_of_results_that_are_not_cast(name):
+    x, wide = whet.tensor([[2.0, 1.0], [0.0, 3.0]]), whet.empty(0, dtype=whet.float64)
+    with pytest.raises(RuntimeError, match="dtype"):
+        KEEP_THEIR_TYPE[name](x, wide)
+    assert not wide.numel()
+    KEEP_THEIR_TYPE[name](x, narrow := whet.empty(0))
+    assert narrow.numel()
+
+
+@pytest.mark.parametrize("name", CAST)
+def test_out_may_have_a_wider_type_than_results_that_are_cast(name):
+    x, wide = whet.tensor([[2.0, 1.0], [0.0, 3.0]]), whet.empty(0, dtype=whet.float64)
+    CAST[name](x, wide)
+    assert wide.numel() and wide.dtype is whet.float64
+
+
+def test_tensors_are_not_joined_into_a_type_that_cannot_hold_them():
+    for join in (whet.cat, whet.stack, whet.hstack):
+        with pytest.raises(TypeError, match="can't be cast to the desired output type Long"):
+            join([whet.ones(2), whet.ones(2)], out=whet.empty(0, dtype=whet.int64))

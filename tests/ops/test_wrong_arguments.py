@@ -20,10 +20,21 @@ image = whet.ones(1, 2, 4, 4)
     lambda flag: F.max_pool2d(image, 2, ceil_mode=flag),
     lambda flag: whet.linalg.cholesky(square, upper=flag),
     lambda flag: whet.linalg.solve_triangular(square, square, upper=flag),
-    lambda flag: whet.signal.windows.hann(3, requires_grad=flag)])
+    lambda flag: whet.bucketize(x, x[0], right=flag)])
 def test_what_is_no_flag_is_refused(call, flag):
     with pytest.raises(TypeError, match="must be bool, not|received an invalid|expected a bool"):
         call(flag)
+
+
+def test_constructors_take_none_for_no_flag():
+    made = whet.zeros(2, requires_grad=None, pin_memory=None)
+    assert not made.requires_grad and whet.signal.windows.hann(3, requires_grad=None).numel() == 3
+    with pytest.raises(TypeError, match="must be bool"):
+        whet.zeros(2, requires_grad="x")
+
+
+def test_one_number_is_looked_for_in_an_empty_sequence():
+    assert whet.searchsorted(whet.tensor([]), whet.tensor(0.0)).item() == 0
 
 
 def test_whole_numbers_are_flags():
