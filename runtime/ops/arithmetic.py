@@ -555,4 +555,8 @@ def mvlgamma(input, p):
 @method()
 def mvlgamma_(self, p):
     """`mvlgamma`, in place."""
-    return self.copy_(mvlgamma(self, p))
+    made = mvlgamma(self, p)
+    if self.dtype.category < FLOAT:
+        raise RuntimeError(f"mvlgamma: result type {self.dtype.letter} can't be cast to the "
+                           f"desired output type {made.dtype.letter}")
+    return self.copy_(made)

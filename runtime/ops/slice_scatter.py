@@ -151,9 +151,15 @@ diagonal_scatter_op = MoveOp(
 diagonal_scatter_op.any_sizes = True
 
 
+def _reach(size, stride):
+    """How many elements of memory lie from the first of such a view to its last."""
+    return 1 + sum((n - 1) * s for n, s in zip(size, stride)) if all(size) else 0
+
+
 @function()
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of `input` with the region that `as_strided` gives replaced by `src`.
+    """A copy of `input`, and of the memory around it, with the region that `as_strided` gives
+    replaced by `src`.
 
     >>> import whet
     >>> whet.as_strided_scatter(whet.zeros(2, 2), whet.ones(2), (2,), (3,))
@@ -164,7 +170,15 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
         raise RuntimeError(
             "expected src to have a size equal to the slice of self. src size = "
             f"{list(src._array.shape)}, slice size = {list(size)}")
-    offset = None if storage_offset is None else storage_offset - input.storage_offset()
-    out = input.contiguous().clone() if input.is_contiguous() else input.clone()
-    as_strided(out, size, stride, offset).copy_(src)
-    return out
+    start = input.storage_offset()
+    offset = start if storage_offset is None else storage_offset
+    end = offset + _reach(size, stride)
+    repeats = any(n > 1 and not s for n, s in zip(input.shape, input.stride()))
+    if repeats or not start and input.is_contiguous() and end <= input.numel():
+        out = input.contiguous().clone()
+        as_strided(out, size, stride, offset).copy_(src)
+        return out
+    end = max(end, start + _reach(input.shape, input.stride()))
+    memory = as_strided(input, (end,), (1,), 0).clone()
+    as_strided(memory, size, stride, offset).copy_(src)
+    return as_strided(memory, input.shape, input.stride(), start)

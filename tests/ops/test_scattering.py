@@ -47,3 +47,29 @@ def test_sources_with_a_dimension_go_into_tensors_without(index, call, wanted):
     source = whet.ones(3, requires_grad=True)
     call(whet.tensor(-1.0), whet.tensor(index), source).backward()
     assert source.grad.tolist() == [1, 0, 0]
+
+
+def test_a_region_of_the_memory_around_a_view_is_replaced():
+    memory = whet.arange(12.0)
+    for x in (memory[3:9].view(2, 3), memory.view(3, 4)[:2, ::2], memory.view(3, 4).T, memory[5]):
+        for offset in (None, 0, 1, 4):
+            made = whet.as_strided_scatter(x, whet.tensor([-1.0, -2.0]), (2,), (2,), offset)
+            copy = memory.clone()
+            copy.as_strided((2,), (2,), x.storage_offset() if offset is None else offset).copy_(
+                whet.tensor([-1.0, -2.0]))
+            want = copy.as_strided(x.shape, x.stride(), x.storage_offset())
+            assert made.tolist() == want.tolist() and made.stride() == x.stride()
+    assert memory.tolist() == list(range(12))
+
+
+def test_gradients_of_a_region_around_a_view():
+    w = whet.arange(12.0, dtype=whet.float64).requires_grad_()
+    src = whet.ones(2, dtype=whet.float64, requires_grad=True)
+    assert whet.autograd.gradcheck(
+        lambda w, src: whet.as_strided_scatter(w.view(3, 4)[:2, ::2], src, (2,), (2,), 1),
+        (w, src))
+
+
+def test_functions_that_give_floats_are_not_for_integers_in_place():
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        whet.tensor([3, 4]).mvlgamma_(1)
