@@ -617,8 +617,8 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
 
 # whose `out=` may have another type than the result
-_CASTING = frozenset(("cond", "eig", "eigvals", "householder_product", "lstsq", "matrix_rank",
-                      "pinv", "tensorinv", "tensorsolve"))
+_CASTING = frozenset(("cond", "eig", "eigvals", "householder_product", "lstsq", "matrix_power",
+                      "matrix_rank", "pinv", "tensorinv", "tensorsolve"))
 globals().update({
     n: _with_out(globals()[n], n, casts=n in _CASTING) for n in __all__
     if n not in ("LinAlgError", "diagonal", "matmul", "matrix_exp", "vector_norm", "vander")})

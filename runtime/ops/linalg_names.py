@@ -106,7 +106,7 @@ def publish():
         METHODS[name] = fn
         F[name] = (fn if name in ("det", "slogdet", "logdet", "pinverse",
                                   "matrix_exp") else
-                   with_out(fn, name, casts=name.startswith("cholesky")))
+                   with_out(fn, name, casts=name.startswith(("cholesky", "matrix_power"))))
     for name in ("geqrf", "ormqr"):
         METHODS[name], F[name] = getattr(linalg, name), with_out(
             getattr(linalg, name), casts=name == "geqrf")
