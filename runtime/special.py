@@ -66,7 +66,8 @@ def _polynomial(name, first, step):
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for complex numbers")
         dtype = _F["result_type"](input, n)
         dtype = dtype if dtype.is_floating_point else _default()
-        n = n.detach().trunc() if n.dtype.category == _FLOAT else n
+        if n.dtype.category == _FLOAT:      # no integer is that large: as if it were negative
+            n = _F["where"](n.detach().abs() < 2.0 ** 63, n.detach().trunc(), -1)
         x, n = _F["broadcast_tensors"](_F["as_tensor"](input, dtype=dtype), n)
         most = _ask(_highest, n)
         if most > 10_000:

@@ -22,7 +22,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} ")
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0),
+    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0),
                    legacy(size_average, reduce, reduction))
 
 

@@ -158,8 +158,7 @@ def _reach(size, stride):
 
 @function()
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of `input`, and of the memory around it, with the region that `as_strided` gives
-    replaced by `src`.
+    """A copy of `input` and of its memory with the region of `as_strided` replaced by `src`.
 
     >>> import whet
     >>> whet.as_strided_scatter(whet.zeros(2, 2), whet.ones(2), (2,), (3,))

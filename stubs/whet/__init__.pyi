@@ -196,7 +196,7 @@ def argwhere(input: Tensor) -> Tensor: """The indices of all elements that are n
 def as_strided(input: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: ...
 def as_strided_(self: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """`as_strided`, in place."""
 def as_strided_copy(input: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor: """A copy of the result of `as_strided`, in memory of its own."""
-def as_strided_scatter(input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
+def as_strided_scatter(input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` and of its memory with the region of `as_strided` replaced by `src`."""
 def as_tensor(data: Any, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """The data as a tensor, sharing memory where possible and keeping history."""
 def asarray(obj: Any, *, dtype: dtype | None = None, device: Device | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor: """The object as a tensor; `copy` forces a new one (True), forbids it (False) or leaves it open (None)."""
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The inverse sine, between -pi / 2 and pi / 2."""

@@ -73,7 +73,7 @@ class Tensor:
     def argwhere(self) -> Tensor: """The indices of all elements that are not zero, as rows."""
     def as_strided(self, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: ...
     def as_strided_(self, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Self: """`as_strided`, in place."""
-    def as_strided_scatter(self, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` with the region that `as_strided` gives replaced by `src`."""
+    def as_strided_scatter(self, src: Tensor, size: Shape, stride: Shape, storage_offset: _int | None = None) -> Tensor: """A copy of `input` and of its memory with the region of `as_strided` replaced by `src`."""
     def as_subclass(self, cls: _type[S]) -> S: """The same memory and history as an instance of `cls`."""
     def asin(self) -> Tensor: """The inverse sine, between -pi / 2 and pi / 2. See `whet.asin`."""
     def asin_(self) -> Self: """`asin`, in place."""

@@ -1,6 +1,7 @@
 """Accuracy of whole functions, as users call them: float32 against float64 over all exponents,
 float64 against mpmath at hard places."""
 import functools
+import math
 
 import mpmath as mp
 import numpy as np
@@ -214,3 +215,28 @@ def test_a_power_that_varies_is_taken_as_eager_takes_it():
     f, x = whet.jit.trace(lambda x, n: x ** n), whet.randn(100)
     for n in 2, 3, 4, 2.5, 3.0, 12, -2, 3, 5.5:
         assert f(x, n).numpy().tobytes() == (x ** n).numpy().tobytes()
+
+
+@pytest.mark.parametrize("order, want", [
+    (0, [0.24938721200324726, 0.05603591541723452, 0.003963322343474756, 1.2533141373155003e-10]),
+    (1, [0.25432500199117436, 0.05609192337055557, 0.003963342160036932, 1.2533141373155003e-10])])
+def test_functions_of_the_second_kind_are_right_far_off(order, want):
+    x = whet.tensor([25.01, 500.0, 1e5, 1e20, math.inf, -math.inf], dtype=whet.float64)
+    scaled = getattr(whet.special, f"scaled_modified_bessel_k{order}")(x).tolist()
+    assert scaled[:5] == pytest.approx([*want, 0.0], rel=1e-13) and math.isnan(scaled[5])
+    plain = getattr(whet.special, f"modified_bessel_k{order}")(x).tolist()
+    assert plain[1] == pytest.approx(want[1] * math.exp(-500), rel=1e-12) and plain[4] == 0.0
+
+
+def test_waves_have_no_value_at_infinity():
+    x = whet.tensor([math.inf, -math.inf])
+    for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai"):
+        assert getattr(whet.special, name)(x).isnan().all()
+
+
+def test_a_degree_that_no_integer_holds_gives_zero():
+    n = whet.tensor([1e20, math.inf, -math.inf, math.nan, 2.0])
+    for name in ("chebyshev_polynomial_t", "hermite_polynomial_he", "legendre_polynomial_p"):
+        made = getattr(whet.special, name)(whet.ones(5), n).tolist()
+        assert made[:4] == [0, 0, 0, 0] and made[4] == getattr(whet.special, name)(
+            whet.ones(()), 2).item()

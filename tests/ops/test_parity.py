@@ -536,23 +536,6 @@ def test_bessel_functions(name, x, want):
     assert math.isnan(fn(whet.tensor(NAN)).item())
 
 
-@pytest.mark.parametrize("order, want", [
-    (0, [0.24938721200324726, 0.05603591541723452, 0.003963322343474756, 1.2533141373155003e-10]),
-    (1, [0.25432500199117436, 0.05609192337055557, 0.003963342160036932, 1.2533141373155003e-10])])
-def test_functions_of_the_second_kind_are_right_far_off(order, want):
-    x = whet.tensor([25.01, 500.0, 1e5, 1e20, math.inf, -math.inf], dtype=whet.float64)
-    scaled = getattr(whet.special, f"scaled_modified_bessel_k{order}")(x).tolist()
-    assert scaled[:5] == pytest.approx([*want, 0.0], rel=1e-13) and math.isnan(scaled[5])
-    plain = getattr(whet.special, f"modified_bessel_k{order}")(x).tolist()
-    assert plain[1] == pytest.approx(want[1] * math.exp(-500), rel=1e-12) and plain[4] == 0.0
-
-
-def test_waves_have_no_value_at_infinity():
-    x = whet.tensor([math.inf, -math.inf])
-    for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "airy_ai"):
-        assert getattr(whet.special, name)(x).isnan().all()
-
-
 @pytest.mark.parametrize("name", [
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1",
     "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "airy_ai"])

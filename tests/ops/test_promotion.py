@@ -195,3 +195,9 @@ def test_a_type_says_numpys_letter_for_its_kind(name):
 def test_bytes_that_are_no_numbers_have_a_letter_of_their_own():
     assert [d.kind for d in (whet.bits8, whet.int4, whet.qint8)] == ["V"] * 3
     assert whet.float8_e5m2.kind == "f"
+
+
+def test_a_margin_is_a_float_among_integers():
+    one, two, side = whet.tensor([3, 1]), whet.tensor([1, 2]), whet.tensor([1, 1])
+    made = whet.nn.functional.margin_ranking_loss(one, two, side, reduction="none")
+    assert made.dtype is whet.float32 and made.tolist() == [0, 1]
