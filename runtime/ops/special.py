@@ -364,7 +364,7 @@ def _incomplete(a, x, upper):
         zero, one = (1.0, 0.0) if upper else (0.0, 1.0)
         result[(x == 0) & (a > 0)] = zero
         result[(a == 0) & (x > 0)] = one
-        result[np.isinf(a) & np.isfinite(x) & (x >= 0)] = zero
+        result[(a == np.inf) & np.isfinite(x) & (x >= 0)] = zero
         result[np.isinf(x) & (x > 0) & np.isfinite(a) & (a >= 0)] = one
     return result.reshape(shape)
 

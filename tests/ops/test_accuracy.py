@@ -240,3 +240,10 @@ def test_a_degree_that_no_integer_holds_gives_zero():
         made = getattr(whet.special, name)(whet.ones(5), n).tolist()
         assert made[:4] == [0, 0, 0, 0] and made[4] == getattr(whet.special, name)(
             whet.ones(()), 2).item()
+
+
+def test_incomplete_gamma_functions_have_no_negative_shape():
+    shape, at = whet.tensor([-math.inf, math.inf, -1.0]), whet.tensor([1.0, 1.0, 2.0])
+    for fn, limit in ((whet.igamma, 0.0), (whet.igammac, 1.0)):
+        first, second, third = fn(shape, at).tolist()
+        assert math.isnan(first) and second == limit and math.isnan(third)
