@@ -18,7 +18,9 @@ from types import CodeType
 from typing import Any, Generic, Self, TypeVar, cast
 
 PART = re.compile(r"\ba\d+\b")
-BUILTINS = {"floor": math.floor}
+BUILTINS: dict[str, Any] = {
+    "floor": math.floor, "ceil": math.ceil, "round": round,
+    "sqrt": math.sqrt, "log": math.log, "pow": math.pow}
 MOST_KNOWN = 1 << 10             # values of a function that is asked for others, too
 Number = TypeVar("Number", bound="float | tuple[int, ...]")
 T = TypeVar("T")
@@ -193,7 +195,7 @@ class ValuesOf:
             lines.append(f" if not ({a}): return None")
         body = ", ".join(self.words)
         answers.define(body, known, lines)
-        made: dict[str, Any] = {"floor": math.floor, "each": self.each, **answers.functions}
+        made: dict[str, Any] = {**BUILTINS, "each": self.each, **answers.functions}
         exec("\n".join([*lines, f" return each([{body}])"]), made)
         evaluate: Callable[..., list[Any] | None] = made["evaluate"]
         return evaluate

@@ -24,6 +24,7 @@ ends with `Unsized`. Nothing is taken for constant because nobody looked.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias, TypeVar, cast, final, overload
 
@@ -545,7 +546,19 @@ class SymbolicReal:
         return self._with("/", other, value(other) / self.value, turned=True)
 
     def __floor__(self) -> SymbolicSize:
-        return self.facts.atom(f"floor({self.expression})", math.floor(self.value))
+        return self._rounded("floor", math.floor(self.value))
+
+    def __ceil__(self) -> SymbolicSize:
+        return self._rounded("ceil", math.ceil(self.value))
+
+    def __round__(self) -> SymbolicSize:
+        return self._rounded("round", round(self.value))
+
+    def _rounded(self, how: str, now: int) -> SymbolicSize:
+        """A whole number beside it. Of sizes that are added, multiplied and divided it is never
+        below 0; of others nobody knows."""
+        least = 0 if NOT_BELOW_0.fullmatch(self.expression) else None
+        return self.facts.atom(f"{how}({self.expression})", now, least)
 
     def _asked(self, op: str, other: Quantity, now: bool) -> bool:
         return self.facts.ask(f"{self.expression}{op}{text(other)}", now)
@@ -575,6 +588,9 @@ class SymbolicReal:
         raise Unsized(f"a plan wants the number {self.expression}")
 
     __int__ = __trunc__ = __float__
+
+
+NOT_BELOW_0 = re.compile(r"[s0-9.()*/+ ]*")
 
 
 def _part(x: Quantity) -> str:

@@ -8,6 +8,8 @@ long as nobody writes to the memory that would be shared.
 from __future__ import annotations
 
 import copy
+import itertools
+from collections.abc import Container, Sequence
 from typing import Any
 
 from whet.ir.graph import Node, OpNode, Ref
@@ -68,12 +70,8 @@ class Aligned:
 
     def writes_to_copied(self) -> bool:
         """Does a node write to memory that a copy would not share?"""
-        roots = dict[int, int]()
-        for n in self.nodes:
-            if isinstance(n, OpNode) and (n.is_view or n.outs[0] in self.copies):
-                roots.update((o, roots.get(n.ins[0], n.ins[0])) for o in n.outs)
-        shared = {roots.get(x, x) for x in self.copies.values()}
-        return any(roots.get(x, x) in shared for n in self.nodes for x in n.written())
+        return any(is_written_after(self.nodes, n, n.outs[0], self.copies)
+                   for n in self.nodes if n.outs and n.outs[0] in self.copies)
 
     def recorded(self) -> Recorded:
         """The run with these nodes."""
@@ -92,3 +90,17 @@ def is_alike(a: Node, b: Node) -> bool:
     return is_one_node(a, b) or (
         isinstance(a, OpNode) and isinstance(b, OpNode) and a.ins == b.ins
         and a.op.keeps_elements and b.op.keeps_elements)
+
+
+def is_written_after(
+    nodes: Sequence[Node], node: Node, value: int, shared: Container[int] = ()
+) -> bool:
+    """Do nodes that come after one write to the memory of a value? Views share their operand's
+    memory, and so do the values in `shared`."""
+    roots = dict[int, int]()
+    for n in nodes:
+        if isinstance(n, OpNode) and (n.is_view or n.outs[0] in shared):
+            roots.update((o, roots.get(n.ins[0], n.ins[0])) for o in n.outs)
+    later = itertools.islice(itertools.dropwhile(lambda n: n is not node, nodes), 1, None)
+    root = roots.get(value, value)
+    return any(roots.get(x, x) == root for n in later for x in n.written())

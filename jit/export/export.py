@@ -107,8 +107,7 @@ def _exported(
         runs = [run]
     else:
         before = list(dims.dims)
-        followed = None if told is None else recording.followed()
-        search = Sized(dims, run, told, followed, lambda v: recording.of_sizes(dims, v))
+        search = recording.of_all_sizes(dims, run, told)
         made, runs, sizes = (
             Simplified(run, name, names, search.holes),
             [*search.runs.values()],
@@ -186,6 +185,21 @@ class ExportRuns:
         session, run, _ = self.run(follows=True)
         self.parameters = parameters
         return run if run is not None and run.followed and session.watch.told is None else None
+
+    def of_all_sizes(self, dims: Dims, run: Recorded, told: str | None) -> Sized:
+        """What the recordings at several sizes come to. Ops may compute with sizes that the
+        function did not ask for: these are followed where they are needed."""
+        def record(values: Values) -> tuple[Recorded | None, ExportError | None, str | None]:
+            return self.of_sizes(dims, values)
+
+        followed = None if told is None else self.followed()
+        try:
+            return Sized(dims, run, told, followed, record)
+        except ExportError:
+            followed = self.followed() if told is None else None
+            if followed is None:
+                raise
+        return Sized(dims, run, told, followed, record)
 
     def of_sizes(
         self, dims: Dims, values: Values

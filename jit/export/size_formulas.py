@@ -1,24 +1,58 @@
 """Sizes that are no products of others, `(time-1)//2+1`: what a window or a stride leaves.
 
 A formula is an expression of Python's of the sizes that differ, `s0`, `s1`, ... in their order. It
-may have whole numbers, `+ - * // %`, `max` and `min`: these mean the same in a library (see
-`library/size_code.py`) and in ONNX. What is read from a file is held to that.
+may have numbers, `+ - * / // %`, `max`, `min`, `floor`, `ceil`, `round`, `sqrt`, `log` and `pow`:
+these mean the same in a library (see `library/size_code.py`) and in ONNX. What is read from a file
+is held to that.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from whet.ir.size_conditions import Answers
-from whet.ir.symbolic_size import SymbolicSize, at_least, at_most
+from whet.ir.symbolic_size import (
+    SYMBOLIC,
+    SymbolicReal,
+    SymbolicSize,
+    at_least,
+    at_most,
+    text,
+    value,
+)
 
 from .errors import PreconditionError
 
 MOST_TEXT = 1000  # characters; what comes of dozens of windows in a row is shorter
-OPERATORS = ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod
-FUNCTIONS = {"max": at_least, "min": at_most}
+OPERATORS = ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod
+
+
+def of_real(name: str, function: Callable[..., float]) -> Callable[..., Any]:
+    """A function of numbers, some of which may go by sizes."""
+    def made(*xs: Any) -> Any:
+        symbolic = next((x for x in xs if type(x) in SYMBOLIC), None)
+        if symbolic is None:
+            return float(function(*xs))
+        now = float(function(*map(value, xs)))
+        return SymbolicReal(f"{name}({', '.join(map(text, xs))})", now, symbolic.facts)
+    return made
+
+
+# by name: what computes them, and how many numbers they take
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "max": (at_least, 2), "min": (at_most, 2), "floor": (math.floor, 1), "ceil": (math.ceil, 1),
+    "round": (round, 1),
+    "sqrt": (of_real("sqrt", math.sqrt), 1), "log": (of_real("log", math.log), 1),
+    "pow": (of_real("pow", math.pow), 2)}
+REAL = "floor", "ceil", "round", "sqrt", "log", "pow"
+CALLED = {name: function for name, (function, _) in FUNCTIONS.items()}
+# Python's functions of a number, written as formulas
+WRITTEN: dict[Callable[..., Any], str] = {
+    math.floor: "floor({0})", math.ceil: "ceil({0})", round: "round({0})", math.sqrt: "sqrt({0})",
+    math.log: "log({0})", pow: "pow({0}, {1})"}
 
 
 class SizeFormula:
@@ -41,9 +75,18 @@ class SizeFormula:
         """The value of the expression where the sizes are these."""
         scope = {f"s{i}": n for i, n in enumerate(values)}
         try:
-            return eval(self.code, {"__builtins__": {}, **FUNCTIONS}, scope)
+            return eval(self.code, {"__builtins__": {}, **CALLED}, scope)
         except ZeroDivisionError:
             raise PreconditionError(f"the size {self.source} divides by 0") from None
+        except (OverflowError, ValueError):
+            raise PreconditionError(f"the size {self.source} has no value") from None
+
+    @property
+    def has_fractions(self) -> bool:
+        """Does it compute with more than whole numbers?"""
+        return any(isinstance(x, ast.Div) or isinstance(x, ast.Constant) and type(x.value) is float
+                   or isinstance(x, ast.Name) and x.id in REAL
+                   for x in ast.walk(ast.parse(self.source, mode="eval")))
 
     def text(self, names: Sequence[str]) -> str:
         """How people write it."""
@@ -80,7 +123,7 @@ def checked(x: ast.expr, names: set[str]) -> None:
     """Raise ValueError where a part is nothing that a formula may have."""
     if isinstance(x, ast.Name) and x.id in names:
         return
-    if isinstance(x, ast.Constant) and type(x.value) is int:
+    if isinstance(x, ast.Constant) and type(x.value) in (int, float) and math.isfinite(x.value):
         return
     if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
         return checked(x.operand, names)
@@ -88,7 +131,7 @@ def checked(x: ast.expr, names: set[str]) -> None:
         checked(x.left, names)
         return checked(x.right, names)
     if (isinstance(x, ast.Call) and isinstance(x.func, ast.Name) and x.func.id in FUNCTIONS
-            and len(x.args) == 2 and not x.keywords):
+            and len(x.args) == FUNCTIONS[x.func.id][1] and not x.keywords):
         for a in x.args:
             checked(a, names)
         return
@@ -99,7 +142,7 @@ class Spelled(ast.NodeTransformer):
     """Puts in the place of longer expressions' names what they stand for."""
 
     def __init__(self, answers: Answers) -> None:
-        self.parts = answers.parts
+        self.parts, self.functions = answers.parts, answers.functions
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         part = self.parts.get(node.id)
@@ -111,8 +154,18 @@ class Spelled(ast.NodeTransformer):
         return found
 
 
-def formula_of(size: SymbolicSize) -> SizeFormula | None:
-    """The formula of a size of a plan; None where it has something that no formula has."""
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        asked = self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        form = None if asked is None else WRITTEN.get(asked.function)
+        if form is None or asked is None or asked.function is pow and not asked.is_real:
+            return node
+        made: ast.expr = ast.parse(form.format(*map(ast.unparse, node.args)), mode="eval").body
+        return made
+
+
+def formula_of(size: SymbolicSize | SymbolicReal) -> SizeFormula | None:
+    """The formula of a number of a plan; None where it has something that no formula has."""
     try:
         tree = Spelled(size.facts).visit(ast.parse(size.text(), mode="eval").body)
         return SizeFormula(ast.unparse(tree), len(size.facts.values))

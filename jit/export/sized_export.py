@@ -15,12 +15,12 @@ from typing import Any
 from whet.ir.graph import Ask, OpNode, Type
 from whet.ir.question_names import name_of
 from whet.ir.result_types import stand_in
-from whet.ir.symbolic_size import SymbolicSize
+from whet.ir.symbolic_size import SymbolicReal, SymbolicSize
 from whet.passes.compare_nodes import is_one_node
 
 from ..capture.control_nodes import Control
 from ..guards.code_origin import ours
-from .copies_at_small_sizes import with_copies
+from .copies_at_small_sizes import is_written_after, with_copies
 from .dims import MOST, Dims, Values, disagree, fitted
 from .errors import ExportError, PreconditionError
 from .recording import Recorded
@@ -49,9 +49,9 @@ class Sized:
         self.dims, self.base, self.record, self.told = dims, base, record, told
         self.runs: dict[Values, Recorded] = {dims.example: base}
         self.samples: list[tuple[Values, Recorded]] = [(dims.example, base)]
+        self.holes: dict[int, dict[Path, AnyExpression]] = {}
         for values in dims.tried() if told is None or followed else self.every():
             self.record_at(values)
-        self.holes: dict[int, dict[Path, AnyExpression]] = {}
         unfit = set[int]()
         for _ in range(ROUNDS):
             self.search(followed, unfit)
@@ -117,11 +117,13 @@ class Sized:
             others = self.every()
         else:
             found = self.dims.all(MOST_HELD)
-            if found is None and told.hold_everywhere():
+            everywhere = told.hold_everywhere()
+            if everywhere and (found is None or not told.guards):
                 for k in range(len(self.dims.dims)) if told.guards else ():
                     self.dims.raise_least(k, 2)
                 return
-            others = None if found is None else [v for v in found if not told.hold(v)]
+            others = None if found is None else [
+                v for v in found if not (everywhere and min(v) > 1) and not told.hold(v)]
             if others is None or len(others) > MOST:
                 raise self.unknown()
         for values in others:
@@ -140,7 +142,7 @@ class Sized:
         """Record at some sizes."""
         try:
             run, error, _ = self.record(values)
-        except (RuntimeError, ValueError, TypeError, IndexError) as e:
+        except (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError) as e:
             raise self.disagree(f"it raises an error: {e}", raised_at(e), values) from e
         if run is None:
             raise self.disagree(f"it cannot be recorded: {error}", "", values)
@@ -156,9 +158,13 @@ class Sized:
     def compare(self, run: Recorded, values: Values) -> None:
         """Raise where another run did other things."""
         base = self.base
-        for a, b in zip(base.nodes, run.nodes):
-            if not is_one_node(a, b) and not only_looks(a, b, run):
+        for i, (a, b) in enumerate(zip(base.nodes, run.nodes)):
+            if is_one_node(a, b) or only_looks(a, b, run):
+                continue
+            if self.holes or not only_looks(b, a, base):
                 raise self.disagree(what_differs(a, b), a.line, values)
+            # the graph copies, as some sizes need it
+            base.nodes[i] = OpNode(b.op, a.ins, a.attrs, a.outs, a.line)
         if len(base.nodes) != len(run.nodes):
             raise self.disagree(
                 f"it does {len(base.nodes)} and {len(run.nodes)} things", "", values
@@ -188,17 +194,21 @@ class Sized:
     def expression(self, i: int, n: Any, path: Path) -> AnyExpression | None:
         """The expression at a place of a node; None where it is one number."""
 
-        def at(run: Recorded) -> int:
+        def at(run: Recorded) -> float:
             m = run.nodes[i]
             where: Any = m.ins if type(path[0]) is int else m.attrs
-            return int(part(where[path[0]], path[1:]))
+            number: float = part(where[path[0]], path[1:])
+            return int(number) if number == int(number) else number
 
         samples = [(values, at(run)) for values, run in self.samples]
         numbers = tuple([number for _, number in samples])
         if len(set(numbers)) == 1:
             return self.python_formula(n, path, numbers)
-        found = (fitted(samples) or self.python_formula(n, path, numbers)
-                 or self.sizes.formula(n, path, numbers))
+        found = self.python_formula(n, path, numbers)
+        if all(type(number) is int for number in numbers):
+            whole: Any = numbers
+            found = (fitted(list(zip(self.sampled(), whole))) or found
+                     or self.sizes.formula(n, path, whole))
         if found is None:
             other = next(s for s in samples if s[1] != samples[0][1])
             raise self.disagree(
@@ -209,11 +219,15 @@ class Sized:
             )
         return found
 
-    def python_formula(self, n: Any, path: Path, numbers: tuple[int, ...]) -> SizeFormula | None:
+    def sampled(self) -> list[Values]:
+        """The sizes at which there are recordings."""
+        return [values for values, _ in self.samples]
+
+    def python_formula(self, n: Any, path: Path, numbers: tuple[float, ...]) -> SizeFormula | None:
         """What Python computed for a place in a node."""
         size = None if self.followed is None else self.followed.number_at(n, path)
-        same = type(size) is SymbolicSize and self.sizes.seen(size) == numbers
-        return formula_of(size) if same and type(size) is SymbolicSize else None
+        known = type(size) is SymbolicSize or type(size) is SymbolicReal
+        return formula_of(size) if known and self.sizes.seen(size) == numbers else None
 
     def sizes_of(self, value: int) -> list[str]:
         """The sizes of a result as people write them."""
@@ -250,7 +264,8 @@ class Sized:
             self.compare(run, values)
             return all(self.is_stated(a, b, values) or self.sees_the_same(a, b, values, run)
                        for a, b in zip(self.base.nodes, run.nodes))
-        except (RuntimeError, ValueError, TypeError, IndexError, PreconditionError):
+        except (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError,
+                PreconditionError):
             return False
 
     def sees_the_same(self, a: Any, b: Any, values: Values, run: Recorded) -> bool:
@@ -278,17 +293,12 @@ class Sized:
 
 
 def only_looks(a: Any, b: Any, run: Recorded) -> bool:
-    """Does a node of a run only look at what the other one copies? At a size of 1 elements lie as
-    wanted more often. It is the same where nobody writes to that memory."""
+    """Does a node of a run only look at what the other one copies? Elements lie as wanted at some
+    sizes, as at a size of 1. It is the same where nobody writes to that memory afterwards."""
     if not (isinstance(a, OpNode) and isinstance(b, OpNode) and a.ins == b.ins
-            and a.outs == b.outs and a.op.keeps_elements and b.op.keeps_elements):
+            and a.outs == b.outs and a.op.keeps_elements and b.op.keeps_elements and b.is_view):
         return False
-    roots = dict[int, int]()
-    for n in run.nodes:
-        if isinstance(n, OpNode) and n.is_view:
-            roots.update((o, roots.get(n.ins[0], n.ins[0])) for o in n.outs)
-    written = {roots.get(x, x) for n in run.nodes for x in n.written()}
-    return roots.get(b.outs[0], b.outs[0]) not in written
+    return not is_written_after(run.nodes, b, b.outs[0])
 
 
 def raised_at(error: BaseException) -> str:

@@ -5,6 +5,7 @@ What ops make of other sizes is asked of the ops themselves, each time a size is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -118,11 +119,10 @@ def made(n: Node, types: Mapping[int, Type]) -> list[Type]:
 
 
 def differing(a: Any, b: Any, path: Path = ()) -> list[Path] | None:
-    """Where two values differ in whole numbers; None where they differ in something else."""
+    """Where two values differ in numbers; None where they differ in something else."""
     if type(a) is not type(b):
         return None
-    whole = type(a) is int or type(a) is float and a.is_integer() and b.is_integer()
-    if whole:
+    if type(a) is int or type(a) is float and math.isfinite(a) and math.isfinite(b):
         return [path] if a != b else []
     if isinstance(a, tuple | list) and len(a) == len(b):
         found = [differing(x, y, (*path, i)) for i, (x, y) in enumerate(zip(a, b))]

@@ -17,7 +17,14 @@ from whet.cpu import allocator
 from whet.cpu.taped_launches import Tape
 from whet.ir.graph import Node, OpNode, Ref
 from whet.ir.outline import Outline, broadcast_shapes
-from whet.ir.symbolic_size import Facts, Size, SymbolicSize, Unsized
+from whet.ir.symbolic_size import (
+    Facts,
+    Quantity,
+    Size,
+    SymbolicReal,
+    SymbolicSize,
+    Unsized,
+)
 from whet.ops.pointwise_family import PointwiseOp
 
 from .dims import Dims, Values, fitted
@@ -94,9 +101,9 @@ class SizesOfValues:
         return None
 
     # ---- what runs showed ------------------------------------------------------------------------
-    def seen(self, n: Size) -> tuple[int, ...]:
-        """What a size was in each run."""
-        if type(n) is not SymbolicSize:
+    def seen(self, n: Quantity) -> tuple[Any, ...]:
+        """What a number was in each run."""
+        if type(n) is not SymbolicSize and type(n) is not SymbolicReal:
             return (n,) * len(self.samples)
         return tuple([self.facts.scope(v).of(n.text()) for v, _ in self.samples])
 

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from whet.ir.graph import Guard, Node, Ref, Type
-from whet.ir.symbolic_size import Facts, SymbolicSize, Unsized
+from whet.ir.symbolic_size import SYMBOLIC, Facts, SymbolicSize, Unsized
 from whet.ops.casting import CASTS
 
 from ..program.numbers_from_sizes import NumbersFromSizes
 from .dims import Dims, Values
 from .errors import PreconditionError
 from .recording import Recorded
+from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, filled, made, part
 from .sizes_of_values import SizesOfValues
 
@@ -80,7 +81,7 @@ class SizesReadByPython:
         found = dict(zip(run.inputs, plain.inputs))
         found |= {n: own[id(t)] for n, t in run.outside.items() if id(t) in own}
         for a, b in zip(plain.nodes, others):
-            same = type(a) is type(b) and a.op is b.op
+            same = type(a) is type(b) and (a.op is b.op or both_keep_elements(a, b))
             if not same or len(a.ins) != len(b.ins) or len(a.outs) != len(b.outs):
                 raise Apart
             found.update(zip(b.outs, a.outs))
@@ -160,11 +161,19 @@ class SizesReadByPython:
         with facts.noting() as asked:
             try:
                 same = all(map(numbers.is_unchanged, self.guards)) and all(
-                    terms(numbers[n]) == terms(self.in_graph(node, path, symbols))
+                    self.is_formula_of(numbers[n], node, path)
+                    or terms(numbers[n]) == terms(self.in_graph(node, path, symbols))
                     for node, path, n in self.places)
             except (ArithmeticError, KeyError, ValueError, TypeError, Unsized):
                 return False
         return same and not asked and not numbers.asked
+
+
+    def is_formula_of(self, number: Any, node: Node, path: Path) -> bool:
+        """Was the formula that the graph has somewhere written from this very number?"""
+        e = self.holes.get(id(node), {}).get(path)
+        found = formula_of(number) if type(number) in SYMBOLIC else None
+        return isinstance(e, SizeFormula) and found is not None and found.source == e.source
 
 
 class Renamed(Mapping[int, Any]):
@@ -181,6 +190,12 @@ class Renamed(Mapping[int, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def both_keep_elements(a: Node, b: Node) -> bool:
+    """Do both nodes give all elements of their operand? Whether that takes a copy is a matter of
+    the sizes."""
+    return a.op is not None and b.op is not None and a.op.keeps_elements and b.op.keeps_elements
 
 
 def terms(x: Any) -> Any:

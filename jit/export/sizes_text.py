@@ -11,6 +11,7 @@ Nothing that is read is believed: an expression must give the example's number a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,6 +56,11 @@ def written(e: AnyExpression) -> list[Any]:
     return [e.source] if isinstance(e, SizeFormula) else [e.factor, list(e.powers), e.offset]
 
 
+def has_fractions(sized: SizedGraph) -> bool:
+    """Are there formulas that compute with more than whole numbers?"""
+    return any(e.has_fractions for holes in sized.formulas().values() for e in holes.values())
+
+
 def has_formulas(sized: SizedGraph) -> bool:
     """Are there sizes that are no products of others, or bounds with steps?"""
     return bool(sized.formulas()) or any(d.multiple > 1 for d in sized.dims.dims)
@@ -81,10 +87,11 @@ def read_sizes(x: Any, g: Graph) -> tuple[SizedGraph, list[list[str]]]:
     return SizedGraph(g, dims, holes), words
 
 
-def at_example(e: AnyExpression, dims: Dims) -> int | None:
+def at_example(e: AnyExpression, dims: Dims) -> float | None:
     """What an expression is for the example's sizes; None where it has no value."""
     try:
-        return int(e.at(dims.example))
+        found: float = e.at(dims.example)
+        return found
     except PreconditionError:
         return None
 
@@ -158,8 +165,8 @@ def number_at(n: Node, path: Path) -> float:
         raise Damaged(f"{n} has no sizes")
     where: Any = n.ins if type(path[0]) is int else n.attrs
     found = part(where, path)
-    if type(found) is not int and not (type(found) is float and found.is_integer()):
-        raise Damaged(f"{found!r} is no size")
+    if type(found) is not int and not (type(found) is float and math.isfinite(found)):
+        raise Damaged(f"{found!r} is no number")
     return found
 
 

@@ -19,6 +19,7 @@ from .archive_format import (
     COUNTED,
     FIRST,
     FORMAT,
+    FORMULAS,
     GRAPH,
     MANIFEST,
     SAMPLES,
@@ -29,7 +30,7 @@ from .archive_format import (
 from .control_graphs import NAMED, apart
 from .errors import ExportError
 from .question_facts import said_facts
-from .sizes_text import has_counts, has_formulas, said_sizes
+from .sizes_text import has_counts, has_formulas, has_fractions, said_sizes
 from .tree_text import said_signature
 from .zip_file import write
 
@@ -77,9 +78,10 @@ def manifest(e: Any, has_bodies: bool) -> dict[str, Any]:
 
     sizes = {} if e.sized is None else {"sizes": said_sizes(e.sized, e.inputs, e.results)}
     formulas = e.sized is not None and has_formulas(e.sized)
+    fractions = e.sized is not None and has_fractions(e.sized)
     counts = e.sized is not None and has_counts(e.sized)
     return {
-        "format": FORMAT if formulas else COUNTED if counts
+        "format": FORMAT if fractions else FORMULAS if formulas else COUNTED if counts
         else SIZED if sizes or has_bodies else FIRST,
         **sizes,
         "name": e.name,

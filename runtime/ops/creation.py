@@ -342,6 +342,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         fill_value = fill_value.item()
     dtype = type_to_make(dtype, out)
     dtype = dtypes.of_number(fill_value) if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(fill_value, int) and type(fill_value) not in (int, bool):
+        fill_value = size_arguments.whole(fill_value)  # of sizes, perhaps, which a trace follows
     size = size_arguments.checked_size(size_arguments.sizes((size,), "full"), "full")
     attrs = {"size": size, "value": fill_value, "dtype": dtype}
     return finish(_made(full_op, attrs, device), "full", out, requires_grad, device)

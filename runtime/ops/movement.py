@@ -9,7 +9,7 @@ from .. import devices
 from ..cpu import memory, pointwise, taped_launches
 from ..ir import scalar as s
 from ..ir.outline import Outline, like_first
-from ..size_arguments import as_int, sizes
+from ..size_arguments import as_int, sizes, whole
 from . import dims
 from .batching import native, shifted
 from .onnx import shapes as in_onnx
@@ -217,11 +217,11 @@ def _triangular(name, keep, example):
 
     def triangle(input, diagonal=0):
         check(input)
-        return apply(op, (input,), {"diagonal": as_int(diagonal, name, "diagonal")})
+        return apply(op, (input,), {"diagonal": as_int(diagonal, name, "diagonal", index=whole)})
 
     def triangle_(self, diagonal=0):
         check(self)
-        return inplace(op, self, (), {"diagonal": as_int(diagonal, name, "diagonal")})
+        return inplace(op, self, (), {"diagonal": as_int(diagonal, name, "diagonal", index=whole)})
     triangle.__name__ = triangle.__qualname__ = name
     triangle.__doc__ = (
         f"Matrices with zeros {'above' if name == 'tril' else 'below'} the given diagonal.\n\n"

@@ -8,7 +8,7 @@ from .. import devices, dtypes, return_types
 from ..cpu import sort as kernels
 from ..dtypes import BOOL, COMPLEX, FLOAT
 from ..ir import scalar as s
-from ..size_arguments import as_int
+from ..size_arguments import as_int, whole
 from . import dims
 from .argument_errors import checked_input
 from .batching import shifted
@@ -215,10 +215,10 @@ def topk(input, k, dim=-1, largest=True, sorted=True):
     if input.dtype.category == BOOL:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     d = dims.one(as_int(dim, "topk", "dim", 3), input._array.ndim)
-    k = as_int(k, "topk", "k", 2)
+    k = as_int(k, "topk", "k", 2, whole)
     _check_topk(input._array, d, k)
     return return_types.topk(
-        apply(topk_op, (input,), {"dim": d, "k": int(k), "largest": bool(largest)}))
+        apply(topk_op, (input,), {"dim": d, "k": k, "largest": bool(largest)}))
 
 
 def _kept(r, dim, keepdim, ndim):

@@ -187,8 +187,8 @@ def test_control_flow_of_sizes_that_differ_cannot_be_saved(tmp_path):
     [
         (
             "whet",
-            lambda raw: raw.replace(b'"format": 1', b'"format": 5'),
-            r"whet.json: format 5 is of a newer whet \(0.1.0\); this one reads up to 4.\n  Upgrade",
+            lambda raw: raw.replace(b'"format": 1', b'"format": 6'),
+            r"whet.json: format 6 is of a newer whet \(0.1.0\); this one reads up to 5.\n  Upgrade",
         ),
         ("whet", lambda raw: b"[]", "whet.json: it tells no format"),
         (

@@ -23,6 +23,7 @@ COMPARE: dict[type, tuple[str, str]] = {
     ast.GtE: ("sge", "oge"), ast.Eq: ("eq", "oeq"), ast.NotEq: ("ne", "une")}
 PLAIN: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.BitAnd: "and",
                           ast.BitOr: "or"}
+ROUNDED = {"floor": "floor", "ceil": "ceil", "round": "roundeven"}
 FLOATS = {"float32": "float", "float64": "double"}
 
 
@@ -121,9 +122,11 @@ class Numbers:
         name = x.func.id if isinstance(x.func, ast.Name) else ""
         if name in ("max", "min"):
             return (f.imax if name == "max" else f.imin)(*args)
-        if name == "floor":
+        if name in ROUNDED:
             (a,) = args
-            return f.conv("fptosi", f.intr("floor", a), "i64") if a.is_float else a
+            return f.conv("fptosi", f.intr(ROUNDED[name], a), "i64") if a.is_float else a
+        if name in ("sqrt", "log", "pow"):
+            return f.intr(name, *map(self.real, args))
         raise NotImplementedError(ast.unparse(x))
 
 
