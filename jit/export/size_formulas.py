@@ -123,7 +123,7 @@ def checked(x: ast.expr, names: set[str]) -> None:
     """Raise ValueError where a part is nothing that a formula may have."""
     if isinstance(x, ast.Name) and x.id in names:
         return
-    if isinstance(x, ast.Constant) and type(x.value) in (int, float) and math.isfinite(x.value):
+    if isinstance(x, ast.Constant) and is_number(x.value):
         return
     if isinstance(x, ast.UnaryOp) and isinstance(x.op, ast.USub):
         return checked(x.operand, names)
@@ -136,6 +136,11 @@ def checked(x: ast.expr, names: set[str]) -> None:
             checked(a, names)
         return
     raise ValueError(f"`{ast.unparse(x)}` is no expression of sizes")
+
+
+def is_number(x: object) -> bool:
+    """Is it a number that a formula may have?"""
+    return type(x) is int or type(x) is float and math.isfinite(x)
 
 
 class Spelled(ast.NodeTransformer):

@@ -15,7 +15,7 @@ from typing import Any
 from whet.ir.graph import Ask, OpNode, Type
 from whet.ir.question_names import name_of
 from whet.ir.result_types import stand_in
-from whet.ir.symbolic_size import SymbolicReal, SymbolicSize
+from whet.ir.symbolic_size import SYMBOLIC, SymbolicSize
 from whet.passes.compare_nodes import is_one_node
 
 from ..capture.control_nodes import Control
@@ -204,7 +204,7 @@ class Sized:
         numbers = tuple([number for _, number in samples])
         if len(set(numbers)) == 1:
             return self.python_formula(n, path, numbers)
-        found = self.python_formula(n, path, numbers)
+        found: AnyExpression | None = self.python_formula(n, path, numbers)
         if all(type(number) is int for number in numbers):
             whole: Any = numbers
             found = (fitted(list(zip(self.sampled(), whole))) or found
@@ -225,9 +225,9 @@ class Sized:
 
     def python_formula(self, n: Any, path: Path, numbers: tuple[float, ...]) -> SizeFormula | None:
         """What Python computed for a place in a node."""
-        size = None if self.followed is None else self.followed.number_at(n, path)
-        known = type(size) is SymbolicSize or type(size) is SymbolicReal
-        return formula_of(size) if known and self.sizes.seen(size) == numbers else None
+        size: Any = None if self.followed is None else self.followed.number_at(n, path)
+        known = type(size) in SYMBOLIC and self.sizes.seen(size) == numbers
+        return formula_of(size) if known else None
 
     def sizes_of(self, value: int) -> list[str]:
         """The sizes of a result as people write them."""

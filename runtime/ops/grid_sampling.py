@@ -165,7 +165,7 @@ class Axis:
 
     def __init__(self, x, size, mode, padding_mode, align_corners):
         self.size, self.padding_mode, self.align_corners = size, padding_mode, align_corners
-        x = (x + 1) * ((size - 1) / 2) if align_corners else sampled_position(x, size)
+        x = (x + 1) * (size - 1) * 0.5 if align_corners else sampled_position(x, size)
         if mode != "bicubic":
             x = self.clip(x)
         if mode == "nearest":

@@ -3,6 +3,7 @@ reference evaluator."""
 
 import importlib.util
 import io
+import math
 import os
 
 import numpy as np
@@ -94,6 +95,17 @@ def test_resized_images_of_any_batch(at, tmp_path):
 
 
 @pytest.mark.parametrize("part", [lambda n: n**-0.5, lambda n: 1 / n])
+def test_fractions_of_sizes_go_by_them(tmp_path, part):
+    def some(x):
+        return x * part(x.shape[1])
+
+    whet.onnx.export(some, (whet.randn(2, 7),), tmp_path / "m.onnx", dynamic_axes={"x": {1: "n"}})
+    for n in (2, 7, 30):
+        x = whet.randn(2, n)
+        agree(run((tmp_path / "m.onnx").read_bytes(), x), some(x))
+
+
+@pytest.mark.parametrize("part", [math.sin, lambda n: math.tanh(1 / n)])
 def test_a_number_that_follows_no_expression_of_sizes_is_refused(tmp_path, part):
     def some(x):
         return x * part(x.shape[1])
