@@ -231,6 +231,7 @@ class _Mode:
     """A context manager that is also a decorator (of functions and generators)."""
     __slots__ = ("_before",)
     _before: Any                    # what is set again: of most modes, the flags
+    _sets = GRAD                    # of these flags, the ones that the mode sets
 
     def __call__(self, fn):
         import inspect
@@ -271,10 +272,15 @@ class _Mode:
 
     def __exit__(self, *exc):
         try:
-            set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
+            set_flags(self._flags_after())
         except BaseException:            # an interrupt came in the midst of it
-            set_flags(self._before & ~SPECIAL | state.flags & SPECIAL)
+            set_flags(self._flags_after())
             raise
+
+    def _flags_after(self):
+        """The flags of now, but those that the mode sets as they were. A mode may have been made
+        long before, and be left after others that began within it."""
+        return state.flags & ~self._sets | self._before & self._sets
 
 
 class _Bare(_Mode):
@@ -338,14 +344,14 @@ class set_grad_enabled(_Mode):
         set_flags(state.flags | GRAD if mode else state.flags & ~GRAD)
 
     def __call__(self, fn):
-        set_flags(self._before)
+        set_flags(self._flags_after())
         return super().__call__(fn)
 
     def _clone(self):
         return type(self)(self.mode)
 
     def __enter__(self):
-        enter(self._before | GRAD if self.mode else self._before & ~GRAD)
+        enter(state.flags | GRAD if self.mode else state.flags & ~GRAD)
 
 
 class inference_mode(_Mode):
@@ -359,6 +365,7 @@ class inference_mode(_Mode):
     True
     """
     __slots__ = ("mode",)
+    _sets = GRAD | INFERENCE
     mode: bool
 
     def __new__(cls, mode=True):

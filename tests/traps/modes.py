@@ -385,3 +385,29 @@ def attention_with_dropout_inside():
             yield from thrice(lambda: f(ramp(1, 3, 4)))
         yield whet.rand(1)
     return layer, calls
+
+
+@trap
+def modes_are_made_long_before():
+    """What `set_grad_enabled` gave outside is entered inside, and modes are left in the order in
+    which they began."""
+    w, s = ramp(2), Box(mode=whet.set_grad_enabled(True), first=whet.no_grad())
+    def f(x, crossed):
+        y = x * 2
+        with s.mode:
+            w.add_(1)
+        if crossed:
+            second = whet.inference_mode()
+            s.first.__enter__(), second.__enter__()
+            s.first.__exit__(None, None, None)
+            w.mul_(2)
+            second.__exit__(None, None, None)
+        return y, whet.is_grad_enabled(), whet.is_inference_mode_enabled()
+    def calls(f):
+        for crossed in (False, True):
+            yield from thrice(lambda: (f(leaf(2), crossed), w))
+        s.mode = whet.set_grad_enabled(False)
+        whet.set_grad_enabled(True)
+        for crossed in (False, True):
+            yield from thrice(lambda: (f(leaf(2), crossed), w))
+    return f, calls
