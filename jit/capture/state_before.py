@@ -14,6 +14,7 @@ from whet.ir.graph import Write
 
 from ..guards.call_settings import CallSettings
 from ..report.reasons import Memory, Settings
+from .library_state import LibraryState
 from .recording_errors import Refused
 from .repeatable_call import Call
 from .set_before_read import FirstUses
@@ -55,6 +56,7 @@ class StateBefore:
         self.settings = CallSettings.now()
         self.start = random.default_generator._seed, random.default_generator._offset
         self.others = _others()
+        self.libraries = LibraryState(whole)
         self.first_uses = FirstUses(world, ())
         # id of a tuple with stand-ins in it -> it, and what was given
         self.tuples: dict[int, tuple[Any, Any]] = {}
@@ -99,6 +101,9 @@ class StateBefore:
         settings = CallSettings.now()
         if (settings.flags ^ self.settings.flags) & modes.SPECIAL:
             raise Refused(Settings("it changes a setting"))
+        change = self.libraries.change()
+        if change is not None:
+            raise Refused(change)
         # A recording begins with known settings, so it ends with known ones.
         if settings != self.settings:
             rec.acts.append(Call(_set, list(settings), {}, len(rec.nodes)))

@@ -49,6 +49,8 @@ class World:
         self.sets_up, self.gathers = walk.sets_up, walk.gathers
         self.bare, self.places = walk.tensors.bare, walk.places
         self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
+        # by the id of a module: those of its names that are compared
+        self.names_in_modules = {i: frozenset(done) for i, (_, done) in walk.modules.items()}
         others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
         names = walk.met_code.attributes
         self.places += [AbsentNames(d, frozenset(names - d.keys())) for d in others]

@@ -122,7 +122,7 @@ class Foreign(Reason):
 
     def __init__(self, shape: Iterable[int], made: tuple[str, str] | None = None) -> None:
         """`made`: (by what function, at which line), if that is known."""
-        how, where = made or ("what the recorder cannot see", "")
+        how, where = made or ("something that the recorder cannot see", "")
         super().__init__(f"it uses a tensor of shape {list(shape)} that {how} made", where)
 
     @classmethod

@@ -150,6 +150,7 @@ def set_warn_always(b):
     global _always
     if not isinstance(b, bool):
         raise TypeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
+    beyond("it sets whether warnings are said every time")
     _always = b
 
 

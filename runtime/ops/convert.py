@@ -519,6 +519,7 @@ def apply_(self, callable):
     if self.requires_grad:
         raise RuntimeError(
             "Can't call apply_() on Variable that requires grad. Use var.detach().apply_(...)")
+    modes.beyond("apply_ calls a Python function for each element")
     flat = [callable(x) for x in self.detach().reshape(-1).tolist()]
     return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
 
@@ -534,6 +535,7 @@ def map_(self, tensor, callable):
     if self.requires_grad or tensor.requires_grad:
         raise RuntimeError(
             "Can't call map_() on Variable that requires grad. Use var.detach().map_(...)")
+    modes.beyond("map_ calls a Python function for each element")
     other = tensor.expand(self._array.shape).reshape(-1).tolist()
     flat = [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), other)]
     return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))

@@ -84,6 +84,10 @@ class SparseTensor(CompositeTensor):
         """A sparse tensor's elements do not lie row by row."""
         return False
 
+    def is_inference(self) -> bool:
+        """Were its values made in inference mode?"""
+        return bool(self._held.is_inference())
+
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of the type of tensor, or the values in another type."""
         if dtype is None:

@@ -87,6 +87,10 @@ def keeps_a_tensor(x, hidden=[].append):                     # noqa: B006
     return x
 
 
+def computes_each_in_python(x):
+    return x.clone().apply_(lambda v: v + 1)                 # here: calls apply_
+
+
 def differentiates_python(x):
     return Square.apply(x * one.requires_grad_())
 
@@ -117,6 +121,8 @@ CASES = {
     reads_many_numbers: ("300 numbers of a tensor became Python's", "Return the tensor"),
     leaves_an_object: ("it changes Python's state: `keeper.part`, which becomes an object",
                        "Return it instead"),
+    computes_each_in_python: ("apply_ calls a Python function for each element",
+                              "Do this outside of the traced function"),
     returns_an_object: ("it returns an object", "Return tensors, numbers"),
     differentiates_python: (
         "its gradients flow through Square, whose backward is Python of the user's",

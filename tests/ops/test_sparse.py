@@ -492,3 +492,9 @@ def test_a_saved_sparse_tensor_that_was_written_to_is_an_error():
     a._values().mul_(2)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
+
+
+def test_values_made_in_inference_mode_are_told():
+    with whet.inference_mode():
+        inside = sparse(matrix())
+    assert inside.is_inference() and not sparse(matrix()).is_inference()

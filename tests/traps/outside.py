@@ -1,12 +1,18 @@
 """Lines in branches, hooks and f-strings; clocks that decide; functions that nobody can reach."""
+import builtins
+import collections
 import functools
 import io
+import json
 import logging
+import math
 import os
 import time
 import warnings
 
+import numpy as np
 import whet
+import whet.nn.functional as F
 from whet import nn
 
 from tests.traps.harness import Box, leaf, outcome, ramp, thrice, trap
@@ -307,4 +313,47 @@ def a_partial_of_print_is_a_method():
         finally:
             del whet.Tensor.shout_of_a_trap
         yield outcome(lambda: f(ramp(2)))
+    return f, calls
+
+
+@trap
+def what_libraries_hold_is_changed(trace):
+    """Functions put something into modules, classes and functions that are not the user's, by
+    names that are there already and by new ones; it is taken out again between calls."""
+    def putting(owner, name):
+        def f(x):
+            if name == "mark":
+                owner.mark = 5
+            else:
+                setattr(owner, name, 5)
+            return x * 2
+        return trace(f)
+    def calls(_):
+        for owner in (math, json, whet, np, builtins, collections.Counter, json.JSONEncoder,
+                      json.dumps, F.relu):
+            for name in ("mark", "later"):
+                f = putting(owner, name)
+                for _ in range(3):
+                    yield f(ramp(2)), getattr(owner, name)
+                    delattr(owner, name)
+        for owner, name in ((math, "exp"), (json, "loads"), (np, "exp"),
+                            (json.JSONEncoder, "default")):
+            f, was = putting(owner, name), getattr(owner, name)
+            for _ in range(3):
+                yield f(ramp(2)), getattr(owner, name) is was
+                setattr(owner, name, was)
+    return ramp, calls
+
+
+@trap
+def warnings_are_to_be_said_every_time():
+    """`set_warn_always` inside."""
+    def f(x, always):
+        whet.set_warn_always(always)
+        return x * 2
+    def calls(f):
+        for always in (True, False):
+            for _ in range(3):
+                yield f(ramp(2), always), whet.is_warn_always_enabled()
+                whet.set_warn_always(False)
     return f, calls
