@@ -101,15 +101,7 @@ def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
 
 
 class CustomOpDef:
-    """An operator that `custom_op` made. Called, it runs the function.
-
-    >>> import whet
-    >>> @whet.library.custom_op("docs::shifted", mutates_args=())
-    ... def shifted(x: whet.Tensor) -> whet.Tensor:
-    ...     return x + 1
-    >>> shifted, shifted(whet.ones(2))
-    (<CustomOpDef(docs::shifted)>, tensor([2., 2.]))
-    """
+    """An operator that `custom_op` made. Called, it runs the function."""
 
     def __init__(self, name: str, fn: Callable[..., Any], mutates: str | Sequence[str],
                  annotated: bool, kinds: Sequence[str]):
@@ -444,18 +436,7 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """`CustomOpDef.register_vmap` of an operator or of its name.
-
-    >>> import whet
-    >>> @whet.library.custom_op("docs::tripled", mutates_args=())
-    ... def tripled(x: whet.Tensor) -> whet.Tensor:
-    ...     return x * 3
-    >>> @whet.library.register_vmap("docs::tripled")
-    ... def rule(info, in_dims, x):
-    ...     return tripled(x), in_dims[0]
-    >>> whet.vmap(tripled)(whet.ones(2, 1)).tolist()
-    [[3.0], [3.0]]
-    """
+    """`CustomOpDef.register_vmap` of an operator or of its name."""
     return _find(op).register_vmap(func)
 
 
@@ -466,18 +447,7 @@ def register_fake(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """`CustomOpDef.register_kernel` of an operator or of its name.
-
-    >>> import whet
-    >>> @whet.library.custom_op("docs::halved", mutates_args=(), device_types="cuda")
-    ... def halved(x: whet.Tensor) -> whet.Tensor:
-    ...     return x / 2
-    >>> @whet.library.register_kernel("docs::halved", "cpu")
-    ... def on_cpu(x):
-    ...     return x * 0.5
-    >>> halved(whet.ones(2))
-    tensor([0.5000, 0.5000])
-    """
+    """`CustomOpDef.register_kernel` of an operator or of its name."""
     return _find(op).register_kernel(device_types, func)
 
 

@@ -245,12 +245,7 @@ def cross(input, other, *, dim=-1):
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """The diagonals of matrices.
-
-    >>> import whet
-    >>> whet.linalg.diagonal(whet.tensor([[1., 2.], [3., 4.]]))
-    tensor([1., 4.])
-    """
+    """The diagonals of matrices."""
     return A.diagonal(offset, dim1, dim2)
 
 
@@ -343,14 +338,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
-    """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`.
-
-    >>> import whet
-    >>> b, A = whet.tensor([[2.], [4.]]), whet.tensor([[1., 1.], [0., 2.]])
-    >>> whet.triangular_solve(b, A).solution
-    tensor([[0.],
-            [2.]])
-    """
+    """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
     _check_one_type("triangular_solve", b=b, A=A)
     x = solve_triangular(A.mT, b, upper=not upper, unitriangular=unitriangular) if transpose else \
         solve_triangular(A, b, upper=upper, unitriangular=unitriangular)
@@ -575,14 +563,7 @@ def vander(x, N=None):
 
 # ---- a few singular values -----------------------------------------------------------------------
 def svd_lowrank(A, q=6, niter=2, M=None):
-    """U, S, V of a matrix of about rank q, found by multiplying it with random vectors.
-
-    >>> import whet
-    >>> A = whet.outer(whet.tensor([1., 2.]), whet.tensor([3., 4.]))
-    >>> U, S, V = whet.svd_lowrank(A, q=1)
-    >>> whet.allclose(U * S @ V.mT, A, atol=1e-5)
-    True
-    """
+    """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
     q = 6 if q is None else q
     _check_one_type("svd_lowrank", A=A, M=M)
     if A.ndim < 2 or M is not None and M.ndim > A.ndim:
@@ -601,14 +582,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """The principal components of rows: `svd_lowrank` after their mean is subtracted.
-
-    >>> import whet
-    >>> points = whet.tensor([[0., 0.], [1., 2.], [2., 4.]])
-    >>> U, S, V = whet.pca_lowrank(points, q=1)
-    >>> whet.allclose(U * S @ V.mT, points - points.mean(0), atol=1e-5)
-    True
-    """
+    """The principal components of rows: `svd_lowrank` after their mean is subtracted."""
     q = min(6, *A.shape[-2:]) if q is None else q
     if not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="

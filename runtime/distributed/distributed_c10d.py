@@ -52,17 +52,7 @@ class Backend(str):
 
 
 class ReduceOp(Enum):
-    """How the tensors of all members become one. Of one tensor each gives the tensor.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> x = whet.tensor([1., 2.])
-    >>> dist.all_reduce(x, op=dist.ReduceOp.MAX)
-    >>> x
-    tensor([1., 2.])
-    >>> dist.destroy_process_group()
-    """
+    """How the tensors of all members become one. Of one tensor each gives the tensor."""
     SUM = "sum"
     AVG = "avg"
     PRODUCT = "product"
@@ -89,16 +79,7 @@ class ProcessGroup:
 
 
 class Work:
-    """What a collective with `async_op=True` returns: it is done.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> work = dist.all_reduce(whet.ones(2), async_op=True)
-    >>> work.wait(), work.is_completed()
-    (True, True)
-    >>> dist.destroy_process_group()
-    """
+    """What a collective with `async_op=True` returns: it is done."""
 
     def wait(self, timeout=None):
         """Wait until it is done."""
@@ -150,15 +131,7 @@ def is_available():
 
 @_declared_for_tracing.goes_by_no_size
 def is_initialized():
-    """Is there a group of all processes?
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.is_initialized()
-    True
-    >>> dist.destroy_process_group()
-    """
+    """Is there a group of all processes?"""
     return group.WORLD is not None
 
 
@@ -212,15 +185,7 @@ def _of_environment(name):
 
 
 def destroy_process_group(group=None):
-    """End a group; the one of all processes where none is given.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.destroy_process_group()
-    >>> dist.is_initialized()
-    False
-    """
+    """End a group; the one of all processes where none is given."""
     if _member(group) is _world.group:
         _world.group = None
 
@@ -265,15 +230,7 @@ def _member(of):
 
 @_declared_for_tracing.goes_by_no_size
 def get_rank(group=None):
-    """The number of this process in a group.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.get_rank()
-    0
-    >>> dist.destroy_process_group()
-    """
+    """The number of this process in a group."""
     return _member(group).rank()
 
 
@@ -292,15 +249,7 @@ def get_world_size(group=None):
 
 
 def get_backend(group=None):
-    """The name of what the processes of a group communicate by.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.get_backend()
-    'gloo'
-    >>> dist.destroy_process_group()
-    """
+    """The name of what the processes of a group communicate by."""
     return _member(group).backend
 
 
@@ -387,17 +336,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """Let member `dst` have the sum (say) of the tensors of all.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> x = whet.tensor([1., 2.])
-    >>> dist.reduce(x, dst=0)
-    >>> x
-    tensor([1., 2.])
-    >>> dist.destroy_process_group()
-    """
+    """Let member `dst` have the sum (say) of the tensors of all."""
     _check_root("reduce", dst, group, group_dst)
     return _done(async_op)
 
@@ -471,17 +410,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """Let member `dst` have the tensors of all.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> parts = [whet.empty(2)]
-    >>> dist.gather(whet.ones(2), parts, dst=0)
-    >>> parts
-    [tensor([1., 1.])]
-    >>> dist.destroy_process_group()
-    """
+    """Let member `dst` have the tensors of all."""
     _check_root("gather", dst, group, group_dst)
     if gather_list is None:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
@@ -509,17 +438,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Let each member have the sum (say) of its tensors in the lists of all.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> part = whet.empty(2)
-    >>> dist.reduce_scatter(part, [whet.ones(2)])
-    >>> part
-    tensor([1., 1.])
-    >>> dist.destroy_process_group()
-    """
+    """Let each member have the sum (say) of its tensors in the lists of all."""
     _member(group)
     _copy("reduce_scatter", output, _only("reduce_scatter", "input_list", input_list))
     return _done(async_op)
@@ -543,17 +462,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Let each member have its tensors of the lists of all.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> made = [whet.empty(2)]
-    >>> dist.all_to_all(made, [whet.ones(2)])
-    >>> made
-    [tensor([1., 1.])]
-    >>> dist.destroy_process_group()
-    """
+    """Let each member have its tensors of the lists of all."""
     _member(group)
     _copy("all_to_all", _only("all_to_all", "output_tensor_list", output_tensor_list),
           _only("all_to_all", "input_tensor_list", input_tensor_list))
@@ -562,17 +471,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None,
                       async_op=False):
-    """Let each member have its parts of the tensors of all.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> made = whet.empty(2)
-    >>> dist.all_to_all_single(made, whet.ones(2))
-    >>> made
-    tensor([1., 1.])
-    >>> dist.destroy_process_group()
-    """
+    """Let each member have its parts of the tensors of all."""
     _member(group)
     _copy("all_to_all_single", output, input)
     return _done(async_op)

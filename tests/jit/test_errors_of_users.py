@@ -74,7 +74,8 @@ def test_an_error_says_nothing_of_how_long_calls_take(monkeypatch):
     for _ in range(20):
         with pytest.raises(KeyError):
             f(whet.ones(2), 1)
-    assert (policy.times.typical, [k.eager for k in policy.kinds.values()][:len(before[1])]) == before
+    now = [k.eager for k in policy.kinds.values()][:len(before[1])]
+    assert (policy.times.typical, now) == before
     assert f.explain(data=True)["calls"]["total"] == 25
 
 
