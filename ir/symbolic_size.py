@@ -545,14 +545,9 @@ class SymbolicReal:
     def __rtruediv__(self, other: Quantity) -> SymbolicReal:
         return self._with("/", other, value(other) / self.value, turned=True)
 
-    def __floor__(self) -> SymbolicSize:
-        return self._rounded("floor", math.floor(self.value))
-
-    def __ceil__(self) -> SymbolicSize:
-        return self._rounded("ceil", math.ceil(self.value))
-
-    def __round__(self) -> SymbolicSize:
-        return self._rounded("round", round(self.value))
+    def __floor__(self) -> SymbolicSize: return self._rounded("floor", math.floor(self.value))
+    def __ceil__(self) -> SymbolicSize: return self._rounded("ceil", math.ceil(self.value))
+    def __round__(self) -> SymbolicSize: return self._rounded("round", round(self.value))
 
     def _rounded(self, how: str, now: int) -> SymbolicSize:
         """A whole number beside it. Of sizes that are added, multiplied and divided it is never
