@@ -115,7 +115,12 @@ def made(n: Node, types: Mapping[int, Type]) -> list[Type]:
     except Exception as e:
         where = f" ({n.line})" if n.line else ""
         raise PreconditionError(f"{n.op.name} does not take these sizes{where}: {e}") from None
-    return [Type.of(np.asarray(a)) for a in (out if type(out) is tuple else (out,))]
+    found = [Type.of(np.asarray(a)) for a in (out if type(out) is tuple else (out,))]
+    has_elements = not any(0 in types[x].shape for x in n.refs())
+    if "kernel" in n.attrs and 0 in found[0].shape and has_elements:
+        where = f" ({n.line})" if n.line else ""
+        raise PreconditionError(f"{n.op.name} has larger windows than there are elements{where}")
+    return found
 
 
 def differing(a: Any, b: Any, path: Path = ()) -> list[Path] | None:

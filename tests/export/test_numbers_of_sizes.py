@@ -100,6 +100,15 @@ def test_a_size_at_which_python_divides_by_zero_is_out_of_bounds():
         function(whet.randn(1))
 
 
+@pytest.mark.parametrize("pool", (F.avg_pool1d, F.max_pool1d))
+def test_sizes_smaller_than_a_window_are_out_of_bounds(pool):
+    function = whet.export(
+        lambda x: pool(x, 3), whet.randn(1, 2, 5), dynamic={"x": {2: Dim("n", max=9)}})
+    assert function(whet.randn(1, 2, 3)).shape == (1, 2, 1)
+    with pytest.raises(PreconditionError, match="n is from 3 to 9"):
+        function(whet.randn(1, 2, 2))
+
+
 # ---- elements that lie as wanted at some sizes ---------------------------------------------------
 def windows(x):
     """Windows of a mask that is written beforehand: at a width of 4 they are a view of it."""
