@@ -63,12 +63,12 @@ class SizedLists:
         waiting: Entries = []
         for step in steps:
             if isinstance(step, Done):
-                self.segment(waiting, bool(pieces))
+                self.segments(waiting, bool(pieces))
                 waiting = []
                 self.steps.append(step)
             else:
                 waiting += step
-        self.segment(waiting, bool(pieces))
+        self.segments(waiting, bool(pieces))
         self.tables = []  # places of words that are addresses in the list itself
         for i in range(len(self.words)):
             if type(self.words[i]) is Table:
@@ -76,16 +76,27 @@ class SizedLists:
                 table, self.words[i] = self.words[i], 8 * len(self.words)
                 self.words += table
 
-    def segment(self, entries: Entries, has_arena: bool) -> None:
-        """Write consecutive launches."""
-        if not entries:
-            return
+    def segments(self, entries: Entries, has_arena: bool) -> None:
+        """Write consecutive launches. A segment ends where its launches would be given too many
+        arrays."""
+        begun: Entries = []
         places: dict[int, int] = {}
         for e in entries:
-            for p in e.positions():
+            positions = dict.fromkeys(e.positions())
+            if begun and len(places.keys() | positions) > MOST_ARRAYS:
+                self.segment(begun, places, has_arena)
+                begun, places = [], {}
+            begun.append(e)
+            for p in positions:
                 places.setdefault(p, len(places))
-        if len(places) > MOST_ARRAYS:
-            raise Unsized("too many arrays")
+            if len(places) > MOST_ARRAYS:
+                raise Unsized("a launch is given too many arrays")
+        if begun:
+            self.segment(begun, places, has_arena)
+
+    def segment(self, entries: Entries, places: dict[int, int], has_arena: bool) -> None:
+        """Write launches as one segment. `places`: the place of each position that they are
+        given."""
         first = len(self.words)
         for e in filter(self.wants, entries):
             self.words += e.words(Places(places, len(places)))

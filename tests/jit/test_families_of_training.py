@@ -6,6 +6,8 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn
+from whet.jit.program import sized_lists
+from whet.jit.program.sized_lists import Segment
 
 pytestmark = pytest.mark.usefixtures("never_sounded")
 
@@ -152,3 +154,26 @@ def test_constants_that_are_equal_at_some_sizes_only():
         x = whet.randn(n, 3)
         assert bits(*traced(x)) == bits(*f(x)), n
     assert traced._calls.policy.summary().unseen >= 2
+
+
+def test_a_plan_with_more_arrays_than_a_list_has_is_several_lists(monkeypatch):
+    """A deep network has more than a thousand parameters, gradients and states."""
+    monkeypatch.setattr(sized_lists, "MOST_ARRAYS", 8)
+    net = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(3, 3), nn.Tanh())])
+    other = copy.deepcopy(net)
+
+    def step(net, x):
+        loss = net(x).square().sum()
+        loss.backward()
+        with whet.no_grad():
+            for p in net.parameters():
+                p -= 0.01 * p.grad
+                p.grad = None
+        return loss.detach()
+    traced = jit.trace(lambda x: step(net, x))
+    for n in (5, 5, 7, 7, 9, 11, 13, 6, 5, 30):
+        x = whet.randn(n, 3)
+        assert whet.equal(traced(x), step(other, x))
+    assert all(map(whet.equal, net.parameters(), other.parameters()))
+    family, = [r.sizes.family for r in traced._calls.policy.held if r.sizes.family]
+    assert len([s for s in family.plans[0].forward.list.steps if type(s) is Segment]) > 1
