@@ -146,16 +146,18 @@ def lives(steps: Sequence[Step]) -> list[SizedPiece]:
 def pack(pieces: Sequence[SizedPiece]) -> Size:
     """Give each piece its row; return the size of the arena."""
     rows: list[Row] = []
+    long: dict[Row, int] = {}                # how long each is at the sizes that are planned for
     at: Size = 0
     for p in pieces:
         assert p.first is not None and p.last is not None
         first, room = p.first, -(-value(p.size) // ALIGN)
         free = [r for r in rows if r.last < first]
-        row = min(free, key=lambda r: abs(value(r.size) // ALIGN - room), default=None)
+        row = min(free, key=lambda r: abs(long[r] - room), default=None)
         if row is None:
             row = Row()
             rows.append(row)
         row.last, row.size, p.row = p.last, at_least(p.size, row.size), row
+        long[row] = value(row.size) // ALIGN
     for row in rows:
         row.at = at
         at = at + -(-row.size // ALIGN) * ALIGN

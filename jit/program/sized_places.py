@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from whet.cpu import memory
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from .launch_entries import Argument, Entries
     from .liveness import Roots
+
+# scratch memory by the id of what owns it, each with its size
+Scratch: TypeAlias = dict[int, list[tuple[Any, Any]]]
 
 
 class Brought:
@@ -147,6 +150,7 @@ class SizedTapes(TapeEntries):
     def entries(self, tape: Tape, known: Sequence[Any], made: Sequence[Any] = (),
                 mine: Sequence[Any] = (), node: Node | None = None) -> Entries | None:
         known = [x for x in known if isinstance(x, np.ndarray)]
+        scratch = by_owner([*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]])
         out: Entries = []
         for kernel, total, grain, *args in tape.launches:
             if len(args) > MOST_ARGUMENTS:
@@ -157,13 +161,13 @@ class SizedTapes(TapeEntries):
                         kernel,
                         total,
                         at_least(grain, 1),
-                        [self.word(a, tape, known, made, mine) for a in args],
+                        [self.word(a, tape, scratch, known, made, mine) for a in args],
                     )
                 )
                 out += [self.check(a, 0, node) for a in args if any(a is v for v in tape.verdicts)]
         return out or None
 
-    def word(self, a: Any, tape: Tape, known: Sequence[Any], made: Sequence[Any],
+    def word(self, a: Any, tape: Tape, scratch: Scratch, known: Sequence[Any], made: Sequence[Any],
              mine: Sequence[Any]) -> Argument:
         """An argument of a launch."""
         if a is None:
@@ -180,7 +184,7 @@ class SizedTapes(TapeEntries):
         for m, ours in zip(made, mine):
             if together(a, m):
                 return self.places.argument(ours, start(a) - start(m))
-        for m, size in (*tape.scratch.values(), *[(m, m.nbytes) for m in tape.partial]):
+        for m, size in scratch.get(id(owner(a)), ()):
             if together(a, m):
                 piece = self.rooms.setdefault(id(m), SizedPiece(0))
                 piece.size = at_least(size, piece.size)
@@ -235,6 +239,24 @@ def of_sizes(word: Any) -> Number:
     """A word that depends on sizes, declared as int for code that knows nothing of symbolic
     sizes."""
     return Number(word)
+
+
+def owner(a: Any) -> Any:
+    """What owns the memory of an array that was made to plan launches."""
+    if type(a) is Outline:
+        return a.room
+    while type(a) is np.ndarray and a.base is not None:
+        a = a.base
+    return a
+
+
+def by_owner(scratch: Iterable[tuple[Any, Any]]) -> Scratch:
+    """Scratch memory of launches, each with its size, by the id of what owns it. A step may have
+    many launches with some of their own."""
+    found: Scratch = {}
+    for m, size in scratch:
+        found.setdefault(id(owner(m)), []).append((m, size))
+    return found
 
 
 def together(a: Any, b: Any) -> bool:
