@@ -52,8 +52,8 @@ class _Waves:
         self.size = 1 / sqrt(self.far * math.pi)
 
     def choose(self, near, far):
-        """What belongs to x; waves have died down at infinity."""
-        return where(le(absolute(self.x), WAVES_END), near, where(isinf(self.x), 0.0, far))
+        """What belongs to x. At infinity waves have no value."""
+        return where(le(absolute(self.x), WAVES_END), near, where(isinf(self.x), math.nan, far))
 
     def near_first_over_powers(self):
         """J near zero, over x for order 1."""
@@ -95,7 +95,7 @@ def _j0(x):
 
 
 def _j1(x):
-    return _Waves(x, 1).first_over_powers() * where(isinf(x), 0.0, x)
+    return _Waves(x, 1).first_over_powers() * x
 
 
 def _j1_slope(x):
@@ -179,7 +179,8 @@ def _airy(x):
     sine, cosine = sine + lost * cosine, cosine - lost * sine
     wave = (even * (sine + cosine) - odd * (cosine - sine)) / (math.sqrt(2 * math.pi) * quarter)
     wave = where(lt(x, -AIRY_LARGEST), 0.0, wave)
-    return where(above, _times_exp(decay, -zeta), where(below, wave, near))
+    found = where(above, _times_exp(decay, -zeta), where(below, wave, near))
+    return where(isinf(x), math.nan, found)  # as SciPy and PyTorch say on both sides
 
 
 def _function(name, expression, doc, example, slope=None):

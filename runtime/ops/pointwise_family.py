@@ -8,6 +8,7 @@ in-place and `out=` forms, and the gradient: the derivative of the expression, i
 (so any order). Parameters with a default are plain numbers unless a tensor is passed; they are
 operands of the kernel, so their values never cause another compilation.
 """
+import functools
 import inspect
 
 import numpy as np
@@ -85,13 +86,12 @@ class PointwiseOp(Op):
             name, samples=samples, register=register, doc=doc,
             differentiable=differentiable if differentiable is not None else result != "bool")
         self.wants_needs = self.nin > 1
-        self._needs = self._into_out = None
+        self._needs = None
 
     @property
     def keeps_type(self):
         """Is the result of its one operand's type, as `out=` must be then?"""
-        return (self.nin == 1 and self.promotion is Promotion.COMMON
-                and self.result in (None, "real"))
+        return (self.nin, self.promotion) == (1, Promotion.COMMON) and self.result in (None, "real")
 
     # ---- the expression ----
     @property
@@ -109,16 +109,12 @@ class PointwiseOp(Op):
             root = self._roots[fn] = s.lift(fn(*xs[:self.nin - len(named)], **named))
         return root
 
-    @property
+    @functools.cached_property
     def into_out(self):
         """The op that writes its result into its first operand, which it does not read."""
-        if self._into_out is None:
-            s = scalar()
-            self._into_out = of_expression(
-                f"{self.name}_out",
-                s.substitute(self.root, {k: s.arg(k + 1) for k in range(self.nin)}),
-                ["out", *(p.name for p in self.params)], differentiable=False, wide=self.wide)
-        return self._into_out
+        root = scalar().substitute(self.root, {k: scalar().arg(k + 1) for k in range(self.nin)})
+        names = ["out", *(p.name for p in self.params)]
+        return of_expression(f"{self.name}_out", root, names, differentiable=False, wide=self.wide)
 
     def gradient(self, i, complex_=False):
         """(op, positions): the pointwise op that computes operand i's gradient, and what it
