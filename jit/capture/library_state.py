@@ -53,13 +53,14 @@ class LibraryState:
 
 def _is_changeable(x: Any) -> bool:
     """Is this a module, a class or a function that is not the user's, and could be changed? The
-    classes of ours are compared as a whole."""
-    if isinstance(x, types.ModuleType):
-        return type(x) is types.ModuleType and origin_of_module(x) is not None
-    if isinstance(x, type):
+    classes of ours are compared as a whole. Objects of the user's are not asked for their class."""
+    kind = type(x)
+    if kind is types.ModuleType:
+        return origin_of_module(x) is not None
+    if issubclass(kind, type):
         return bool(x.__flags__ & HEAP and not x.__flags__ & IMMUTABLE) \
             and origin_of_what(x) is not None and not is_our_class(x)
-    return type(x) is types.FunctionType and origin_of_what(x) is not None
+    return kind is types.FunctionType and origin_of_what(x) is not None
 
 
 def _is_loaded(x: Any, name: str, new: Any) -> bool:
@@ -68,6 +69,7 @@ def _is_loaded(x: Any, name: str, new: Any) -> bool:
         return False
     load = vars(x).get("__getattr__")
     try:
-        return isinstance(new, types.ModuleType) or load is not None and load(name) is new
+        is_module = issubclass(type(new), types.ModuleType)
+        return is_module or load is not None and load(name) is new
     except AttributeError:
         return False

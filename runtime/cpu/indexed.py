@@ -290,5 +290,6 @@ def mean_of(short, is_float, more):
 
 def filled(out, value):
     """Write a number into every element; returns `out`."""
-    move(out, np.broadcast_to(table(np.full((), value, out.dtype)), out.shape))
+    number = table(np.full(1, value, out.dtype)).reshape(())
+    move(out, np.broadcast_to(number, out.shape))
     return out
