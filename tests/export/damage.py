@@ -1,5 +1,6 @@
 """Archives that are changed."""
 
+import json
 import zipfile
 
 
@@ -13,3 +14,19 @@ def rewritten(path, out, **members):
             if raw is not None:
                 to.writestr(i.filename, raw)
     return out
+
+
+def with_formula(path, out, text):
+    """An archive in which each size that is a formula has this text."""
+    def change(raw):
+        found = json.loads(raw)
+        found["sizes"]["holes"] = [[*h[:2], text] if len(h) == 3 else h
+                                   for h in found["sizes"]["holes"]]
+        return json.dumps(found).encode()
+    return rewritten(path, out, whet=change)
+
+
+def format_of(path):
+    """The version of an archive's format."""
+    with zipfile.ZipFile(path) as z:
+        return json.loads(z.read("whet.json"))["format"]

@@ -2,9 +2,7 @@
 that go by sizes: one export serves all sizes. So it does where a size decides whether elements lie
 as wanted, and where whole numbers of the example are places in a dimension that differs."""
 
-import json
 import math
-import zipfile
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from whet.jit.export import ArchiveError, PreconditionError
 from whet.jit.export.size_formulas import SizeFormula
 
 from tests.export import models, test_library
-from tests.export.damage import rewritten
+from tests.export.damage import format_of, with_formula
 from tests.export.test_library import CALL
 
 BOUNDS = {"x": {0: Dim("rows", min=1, max=16), 1: Dim("n", min=2, max=30)}}
@@ -201,15 +199,7 @@ def test_formulas_with_fractions_in_words():
 def test_a_damaged_fraction_is_refused(text, said, tmp_path):
     fn = CASES["a mean by hand"]
     whet.export(fn, whet.randn(2, 5, 4), dynamic=BOUNDS).save(tmp_path / "x.whet")
-
-    def change(raw):
-        found = json.loads(raw)
-        found["sizes"]["holes"] = [[*h[:2], text] if len(h) == 3 else h
-                                   for h in found["sizes"]["holes"]]
-        return json.dumps(found).encode()
-
-    with zipfile.ZipFile(tmp_path / "x.whet") as z:
-        assert json.loads(z.read("whet.json"))["format"] == 5
-    rewritten(tmp_path / "x.whet", tmp_path / "bad.whet", whet=change)
+    assert format_of(tmp_path / "x.whet") == 5
+    with_formula(tmp_path / "x.whet", tmp_path / "bad.whet", text)
     with pytest.raises(ArchiveError, match=said):
         whet.load(tmp_path / "bad.whet")

@@ -1,8 +1,6 @@
 """Sizes that windows and strides leave, `(time-1)//2+1`: one export serves odd and even ones, and
 the function, its archive, its library and its ONNX model give what the model gives."""
 
-import json
-import zipfile
 
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ from whet.jit.export.library import targets
 from whet.jit.export.size_formulas import SizeFormula
 
 from tests.export import models, onnx_runtime, test_library
-from tests.export.damage import rewritten
+from tests.export.damage import format_of, with_formula
 from tests.export.test_library import CALL
 
 
@@ -294,16 +292,8 @@ def test_a_window_far_away_is_no_constant():
     ("s0+" * 400 + "s0", "is too long"), (7, "is a text")))
 def test_a_damaged_expression_is_refused(text, said, tmp_path):
     whet.export(Halves(), whet.ones(2, 9), dynamic={"x": {1: TIME[1]}}).save(tmp_path / "x.whet")
-
-    def change(raw):
-        found = json.loads(raw)
-        found["sizes"]["holes"] = [[*h[:2], text] if len(h) == 3 else h
-                                   for h in found["sizes"]["holes"]]
-        return json.dumps(found).encode()
-
-    with zipfile.ZipFile(tmp_path / "x.whet") as z:
-        assert json.loads(z.read("whet.json"))["format"] == 4
-    rewritten(tmp_path / "x.whet", tmp_path / "bad.whet", whet=change)
+    assert format_of(tmp_path / "x.whet") == 4
+    with_formula(tmp_path / "x.whet", tmp_path / "bad.whet", text)
     with pytest.raises(ArchiveError, match=said):
         whet.load(tmp_path / "bad.whet")
 
