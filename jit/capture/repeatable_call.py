@@ -40,11 +40,6 @@ class Call:
         self.ready = ready or _yes
         self.calm = calm or _yes             # would it run no code of the user's?
 
-    @property
-    def only_asks(self) -> bool:
-        """Does it do nothing but check that things are as they were?"""
-        return self.does is nothing
-
 
 def nothing() -> None:
     """The action of a call that only checks."""

@@ -149,7 +149,7 @@ class Fn:
 
     def __init__(self, mod: Module, name: str, args: Sequence[tuple[str, str]], ret: str,
                  linkage: str, attrs: str) -> None:
-        self.mod, self.name, self.ret_ty, self.n, self.block = mod, name, ret, 0, "entry"
+        self.mod, self.name, self.n, self.block = mod, name, 0, "entry"
         self.lines: list[str] = []
         self.head = (f"define {linkage} {ret} @{name}({', '.join(f'{t} %{a}' for t, a in args)}) "
                      f'nounwind "no-builtins" "prefer-vector-width"="512" {attrs} {{')

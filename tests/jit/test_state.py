@@ -4,7 +4,6 @@ import collections
 import dataclasses
 import gc
 import math
-import sys
 import types
 import warnings
 import weakref
@@ -433,10 +432,6 @@ def test_arguments_that_are_always_others_are_soon_left_alone():
     for _ in range(200):
         assert f(whet.ones(2), same).tolist() == [3.0, 3.0]
     assert any(p["calls"] > 50 for p in f.explain(data=True)["paths"])
-
-
-def trace_of(f):
-    return sys.modules[type(f).__module__]
 
 
 def test_a_number_is_read_after_large_tensors_were_written(monkeypatch):

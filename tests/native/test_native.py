@@ -36,15 +36,6 @@ def emit_slots(m, symbol):
     f.loop(0, count, 1, lambda i: f.store(f.load("i64", f.at(args, i, "i64")), f.at(out, i, "i64")))
 
 
-def emit_workers(m, symbol):
-    """args: out; out[i] += 1 + the number of the thread that did unit i"""
-    f = m.kernel(symbol)
-    args, begin, end, worker = f.args
-    out = f.load("ptr", args)
-    f.loop(begin, end, 1,
-           lambda i: f.store(f.load("i64", f.at(out, i, "i64")) + worker + 1, f.at(out, i, "i64")))
-
-
 def scale():
     return native.kernel("test/scale", emit_scale)
 

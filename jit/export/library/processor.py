@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 ANSWER = "{i32, i32, i32, i32}"
 CLOBBERED = "~{dirflag},~{fpsr},~{flags}"
-EAX, EBX, ECX, EDX = range(4)
+EAX, EBX, ECX = range(3)
 
 # (leaf, register): bits, as the psABI lists what a level has
 Bits = dict[tuple[int, int], tuple[int, ...]]
