@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from whet.ir import scalar as S
 from whet.ir.rows import BLOCK, HEAVY, LANES, Extent, Reduce, Store
 from whet.passes.lower_llvm.builder import Val
-from whet.passes.lower_llvm.rows.contiguous import Plan
+from whet.passes.lower_llvm.rows.row_kernel import Plan
 
 from . import scalar
 from .builder import TYPE, Code, Module

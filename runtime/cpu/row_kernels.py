@@ -204,7 +204,7 @@ def as_operand(value):
 @functools.lru_cache(None)
 def walks(program):
     """The walks of a program over a row, one for each pass with work to do."""
-    from whet.passes.lower_llvm.rows.contiguous import Plan as Lowered
+    from whet.passes.lower_llvm.rows.row_kernel import Plan as Lowered
     plan = Lowered(program)
     return [Walk(plan, w) for w, p in enumerate(plan.passes) if any(plan.work(k) for k in p.stages)]
 

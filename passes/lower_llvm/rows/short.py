@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, LANES, SUMS, Extent, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import BITS, BYTES, vec
-from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
 from whet.passes.lower_llvm.rows.lanes import (
     SIZE,
     Extreme,
@@ -28,6 +27,7 @@ from whet.passes.lower_llvm.rows.lanes import (
     types_in,
     values,
 )
+from whet.passes.lower_llvm.rows.row_kernel import Kernel, Plan
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def walk_lanes(program: Program) -> list[int]:
 class ShortKernel(Kernel):
     """One program over contiguous rows of at most `vectors` vectors of the walk with the fewest
     lanes; `whole`: every vector of every walk is full. A unit of work is a row. After n come, for
-    rank 2, the size of the inner of two outer dimensions, then the strides as `rows.RowKernel` has
+    rank 2, the size of the inner of two outer dimensions, then the strides as `contiguous.RowKernel` has
     them."""
     partial = False
     inner: Val                          # the size of the inner dimension, for rank 2

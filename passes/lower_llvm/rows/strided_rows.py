@@ -14,7 +14,6 @@ from whet.ir.row_layout import ColumnWalk
 from whet.ir.rows import SUMS, Extent, Reduce
 from whet.passes.lower_llvm.builder import vec
 from whet.passes.lower_llvm.rows.column_sums import ColumnSums
-from whet.passes.lower_llvm.rows.contiguous import Kernel, Plan
 from whet.passes.lower_llvm.rows.lanes import (
     SIZE,
     Extreme,
@@ -26,6 +25,7 @@ from whet.passes.lower_llvm.rows.lanes import (
     types_in,
     values,
 )
+from whet.passes.lower_llvm.rows.row_kernel import Kernel, Plan
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 
 if TYPE_CHECKING:
