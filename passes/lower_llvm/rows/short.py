@@ -184,8 +184,8 @@ def walk_lanes(program: Program) -> list[int]:
 class ShortKernel(Kernel):
     """One program over contiguous rows of at most `vectors` vectors of the walk with the fewest
     lanes; `whole`: every vector of every walk is full. A unit of work is a row. After n come, for
-    rank 2, the size of the inner of two outer dimensions, then the strides as `contiguous.RowKernel` has
-    them."""
+    rank 2, the size of the inner of two outer dimensions, then the strides as
+    `contiguous.RowKernel` has them."""
     partial = False
     inner: Val                          # the size of the inner dimension, for rank 2
 
