@@ -128,7 +128,7 @@ class FollowedSizes:
         if not shape or not for_user and ours(frame):
             return None
         try:
-            n = None if rec.trying is not None else Ref(rec.value(t))
+            n = None if rec.tried_code is not None else Ref(rec.value(t))
         except Refused:
             n = None
         if n is None:
@@ -157,7 +157,7 @@ class FollowedSizes:
         found = made_of(rec.nodes, n)
         numbers = {x: rec.outside[x] for x in found if x in rec.outside}
         sources = {x for x in found if is_source(makers.get(x))}
-        if (rec.in_control_flow or rec.trying is not None
+        if (rec.in_control_flow or rec.tried_code is not None
                 or not all(id(t) in self.possible for t in numbers.values())
                 or not numbers.keys() | self.values >= sources):
             return False
@@ -214,7 +214,7 @@ class FollowedSizes:
     def counted(self, rec: Recorder, n: Ref, t: Base) -> Base | None:
         """A number that data decides, as the size of a counted tensor. None if it did not vary so
         far and comes from nothing that does."""
-        if n not in self.counts and (rec.trying is not None or rec.in_control_flow
+        if n not in self.counts and (rec.tried_code is not None or rec.in_control_flow
                                      or not abs(t._array.item()) <= LONGEST
                                      or where() not in self.counting and not is_new_data(rec, n)):
             return None

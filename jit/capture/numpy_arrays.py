@@ -297,8 +297,7 @@ class Arrays:
             if type(part) is Array and isinstance(real_of(part), np.ndarray):
                 return self.change(name, function, part, (part, ..., args[2]), {},
                                    (real_of(part), ..., plain_args[2]), {})
-        if self.rec.trying is not None:
-            self.rec.trying("it writes to a NumPy array")
+        self.rec.stop_tried_code("it writes to a NumPy array")
         refusal, call = self.why_not_changed(target), None
         if refusal is None and real_of(target).flags.writeable:
             call = self.as_node(name, function, args, kwargs)

@@ -152,8 +152,7 @@ class Outward:
 
     def time(self, x: Callable[[], float]) -> Number:
         """Read a clock."""
-        if self.rec.trying is not None:
-            self.rec.trying("it looks at a clock")
+        self.rec.stop_tried_code("it looks at a clock")
         with modes.no_grad():
             t = clock(name=x.__name__)
         return Number(t._array.item(), t, self.rec, 0)
@@ -190,7 +189,7 @@ class Outward:
     def extreme(self, python: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """min() or max(). Of whole numbers, where sizes are numbers that vary, it is such a number,
         too: which of them is the one is no decision."""
-        if (self.rec.follows_extremes and len(args) > 1 and not kwargs
+        if (self.rec.variation.extremes and len(args) > 1 and not kwargs
                 and {type(value_of(x) if type(x) in NUMBERS else x) for x in args} == {int}):
             return through(python, python.__name__, *args)
         return python(*args, **kwargs)
@@ -215,8 +214,7 @@ class Outward:
            now: Callable[..., Any] | None = None) -> Any:
         """Make a call and record it. `now`: the function to call now, if that is another one."""
         rec, watch = self.rec, self.watch
-        if rec.trying is not None:
-            rec.trying("it acts outside of Python's state")
+        rec.stop_tried_code("it acts outside of Python's state")
         if ((does is not PRINT or kwargs.get("file") is None)
                 and (sys.stdout, sys.stderr) != self.streams):
             rec.refuse(Prints("it prints, logs or warns to a stream that it has put there itself"))

@@ -125,8 +125,7 @@ class OutsideDraws:
     def draw(self, rec: Recorder, method: Any, args: Sequence[Any],
              kwargs: Mapping[str, Any]) -> Any:
         """Call a method of a generator, and record the draw."""
-        if rec.trying is not None:
-            rec.trying("it draws random numbers")
+        rec.stop_tried_code("it draws random numbers")
         if method.__name__ == "shuffle" and [type(x) for x in args] == [Array] and not kwargs \
                 and type(method.__self__) is not random.Random:
             real = real_of(args[0])

@@ -111,7 +111,7 @@ class Questions(Observer):
 
     def sizes(self, t: Base, for_user: bool) -> Size | None:
         """The Numbers for `t.shape`; None if Python gets plain ones."""
-        return self.followed.of(self, t, for_user) if self.follows else None
+        return self.followed.of(self, t, for_user) if self.variation.sizes else None
 
     def pin(self, t: Base) -> None:
         """Make a number's value a guard, because Python continues from it."""
@@ -151,7 +151,7 @@ class Questions(Observer):
         large they can be (for ints). None if Python has to get plain numbers."""
         a = t._array
         is_known = self.values.number(a) is not None or id(a) in self.reachable.by_array
-        if (a.dtype.kind not in "fiu" or not self.items_vary or not is_known
+        if (a.dtype.kind not in "fiu" or not self.variation.items or not is_known
                 or a.dtype == np.uint64 and to_read(t).max() > SAFE):
             return None
         with modes.no_grad():

@@ -11,7 +11,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whet import devices, dtypes
 from whet.autograd import modes
@@ -37,8 +37,10 @@ from .reachable_tensors import ReachableTensors
 from .recording_errors import NoElements, Refused
 from .repeatable_call import Call, nothing
 from .run_memory import RunMemory
+from .tried_code import TriedCode
 from .user_lines import user, where
 from .value_layouts import Originals, Values
+from .variation import Variation
 from .varying_numbers import (
     NUMBERS,
     attributes_without_numbers,
@@ -78,12 +80,11 @@ class RunningOp(NamedTuple):
 class Recorder(Writes):
     """The observer of one run."""
 
-    def __init__(self, reachable: Sequence[Base], items_vary: bool = False,
+    def __init__(self, reachable: Sequence[Base], variation: Variation = Variation(),
                  watched: Sequence[Array] = (), notices_numbers: bool = False) -> None:
         self.reachable = ReachableTensors(reachable, watched)
         self.notices_numbers = notices_numbers       # see CodeFacts in names_in_code.py
-        # may the numbers vary that Python asks tensors for?
-        self.items_vary = items_vary
+        self.variation = variation
         self.number_stand_ins = NumberStandIns()
         self.places = {}                     # offsets of tensors in storages, if asked for
         # ids of the tensors whose value is a guard
@@ -112,16 +113,14 @@ class Recorder(Writes):
         self.outward: Outward | None = None  # makes and notes such calls
         # ids of the tensors among the arguments that were others at the previous call
         self.new_arguments: Set[int] = frozenset()
-        self.followed, self.follows = FollowedSizes(), False     # told sizes; are they followed?
-        self.follows_extremes = False        # and the least and the largest of some?
+        self.followed = FollowedSizes()      # sizes that Python was told
         self.calls_behind_gradients = CallsBehindGradients()
         self.runner: CodeType | None = None  # the code that calls the function
         # why the recording was refused; does that hold for some calls only?
         self.reason: Reason | None = None
         self.passing = False
-        # while code is tried (control_flow.py): stops it
-        self.trying: Callable[[object], NoReturn] | None = None
-        self.since = self.first = 0          # its first value; the run's first node of a history
+        self.tried_code: TriedCode | None = None  # while code is tried
+        self.first = 0                       # the run's first node of a history
 
     # ---- values ----------------------------------------------------------------------------------
     def value(self, t: Base) -> int:
@@ -188,7 +187,8 @@ class Recorder(Writes):
         for node in reversed(self.nodes):
             if n in node.outs and node.op is not None and node.op.is_view:
                 n = node.ins[0]
-        return n >= self.since and n not in self.outside
+        since = 0 if self.tried_code is None else self.tried_code.first_value
+        return n >= since and n not in self.outside
 
     # ---- control flow ----------------------------------------------------------------------------
     def cond(self, pred: Base, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
@@ -206,10 +206,14 @@ class Recorder(Writes):
         """The user's current frame."""
         return user()
 
+    def stop_tried_code(self, reason: object) -> None:
+        """End the code that is tried, if any is: it may not do what it is about to do."""
+        if self.tried_code is not None:
+            self.tried_code.stop(reason)
+
     def refuse(self, reason: Reason | str) -> None:
         """Refuse the recording; the run goes on unwatched."""
-        if self.trying is not None:
-            self.trying(reason)
+        self.stop_tried_code(reason)
         if self.reason is None:
             self.reason = (Settings(reason) if type(reason) is str else Reason.of(reason)).at(
                 where())
@@ -328,8 +332,7 @@ class Recorder(Writes):
 
     def draw(self, generator: Generator, op: Op, shape: Iterable[int]) -> Any:
         """Record a random draw; each replay draws anew."""
-        if self.trying is not None:
-            self.trying("it draws random numbers")
+        self.stop_tried_code("it draws random numbers")
         (shape,), sizes = self.followed.arrived(shape=without_numbers(tuple(shape)))
         stream = self.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
@@ -367,8 +370,8 @@ class Recorder(Writes):
             origin: Any = self.streams.at(generator).origin
             self.read(lambda: origin._seed)
             return True
-        if self.trying is not None and not isinstance(event, Made | Copied | StateTold):
-            self.trying("it positions random numbers")
+        if not isinstance(event, Made | Copied | StateTold):
+            self.stop_tried_code("it positions random numbers")
         return self.streams.note(generator, event)
 
 

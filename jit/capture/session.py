@@ -9,6 +9,7 @@
 import functools
 import gc
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from .replace_stand_ins import reclaim, replace_stand_ins
 from .set_before_read import FirstUses, could_be_set_first
 from .stand_ins import real
 from .state_before import StateBefore
+from .variation import Variation
 from .varying_numbers import Number
 
 
@@ -44,18 +46,15 @@ class Unrecorded(Exception):
 
 
 class Session:
-    """A recorded run. `loose`: places in Python's state whose numbers may vary. `items_vary`: may
-    numbers vary that Python asks tensors for? `refusals`: is told that a run cannot be recorded."""
+    """A recorded run. `refusals`: is told that a run cannot be recorded."""
     refusals: Any
 
-    def __init__(self, subject: Any, learned: Any, call: Any, loose: Any, items_vary: bool) -> None:
+    def __init__(self, subject: Any, learned: Any, call: Any, variation: Variation) -> None:
         self.subject, self.learned, self.call = subject, learned, call
-        self.loose, self.items_vary = loose, items_vary
+        self.variation = variation
         self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.flat.leaves
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
-        self.follows_sizes = False           # are sizes that Python is told taken as they come?
-        self.follows_extremes = False        # is what min() and max() make of them?
         # when the function did, and what compiling had taken this thread before
         self.began = self.compiled = 0.0
         self.searched = 0.0                  # seconds
@@ -179,25 +178,27 @@ class Session:
             return OutsideSearch(fn, flat.others, loose | set_first, numpy=bool(flat.arrays),
                                  ran=codes)
         set_first = frozenset(self.learned.set_first)
-        search = None if self.is_unwatched else searched(self.loose)
+        search = None if self.is_unwatched else searched(self.variation.loose)
         world = self.model.world.copy_for_another_run() if search is None else search.world
         if world.takes_apart and set_first:
             set_first = frozenset()
-            search = search and searched(self.loose)
+            search = search and searched(self.variation.loose)
             world = world if search is None else search.world
         if world.facts.notices_numbers and not self.learned.numbers_are_known:
-            self.loose, self.items_vary, self.follows_sizes = frozenset(), False, False
+            self.variation = replace(self.variation, loose=frozenset(), items=False, sizes=False)
             self.numbers_become_known()
             search = searched(frozenset())
             world = search.world
-        if search is not None and (more := self.may_only_grow(world) - self.loose):
-            self.loose |= more
-            search = searched(self.loose)
+        loose = self.variation.loose
+        if search is not None and (growing := self.may_only_grow(world) - loose):
+            loose |= growing
+            self.variation = replace(self.variation, loose=loose)
+            search = searched(loose)
             world = search.world
         if world.solid and not self.learned.arrays_are_known:
             self.arrays_become_known()
         if tangled := world.entangled(self.leaves, flat.boxes):
-            search = searched(frozenset(self.loose) - tangled)
+            search = searched(loose - tangled)
             if search.world.entangled(self.leaves, flat.boxes):
                 search = searched(frozenset())
             world = search.world
@@ -236,18 +237,17 @@ class Session:
             world.run_begins()
         self.run = run = StateBefore(self.world, whole, self.leaves, flat.boxes, next_number())
         run.first_uses = self.first_uses()
-        self.rec = rec = Recorder(run.tensors, self.items_vary, whole.arrays,
+        self.rec = rec = Recorder(run.tensors, self.variation, whole.arrays,
                                   self.learned.numbers_are_known)
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
         rec.numpys.can_stand = not whole.solid
-        rec.first, rec.codes, rec.follows = run.first, whole.codes, self.follows_sizes
-        rec.follows_extremes = self.follows_extremes
+        rec.first, rec.codes = run.first, whole.codes
         rec.followed.counting = self.learned.counting
         rec.new_arguments = self.call.new_arguments
         self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)
-        self.watch.follows = self.follows_sizes
+        self.watch.follows = self.variation.sizes
         rec.runner = self.watch.runner = Session.observe.__code__
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
@@ -297,7 +297,7 @@ class Session:
                 self.swapped.enter(self.rec)
                 self.run.first_uses.enter()
                 self.identity_uses.enter()
-                if self.follows_sizes:
+                if self.variation.sizes:
                     size_arguments.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()

@@ -20,6 +20,7 @@ from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
 from ..report.reasons import Calls
 from .purity import Watch, resume
+from .tried_code import TriedCode
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
@@ -135,8 +136,8 @@ def attempt(rec: Recorder, fn: Callable[..., Any],
         stopped.append(str(reason))
         raise Stop(reason)
     at = len(rec.nodes)
-    around = rec.trying, rec.since           # tried code may come to another cond
-    rec.trying, rec.since = stop, len(rec.arrays)
+    around = rec.tried_code                       # tried code may come to another cond
+    rec.tried_code = TriedCode(stop, len(rec.arrays))
     try:
         with warnings.catch_warnings(record=True) as warned, Careful(before.world, stop):
             warnings.simplefilter("always")
@@ -144,7 +145,7 @@ def attempt(rec: Recorder, fn: Callable[..., Any],
     except (Stop, Exception) as e:
         stopped.append(str(e))
     finally:
-        rec.trying, rec.since = around
+        rec.tried_code = around
         nodes = rec.nodes[at:]
         del rec.nodes[at:]
     stopped += before.restore()

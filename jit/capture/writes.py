@@ -48,8 +48,8 @@ class Writes(Questions):
         except Refused as e:
             self.refuse(e.reason)
             return pointwise_family.inplace(op, t, args, attrs)
-        if self.trying is not None and not self.own(ins[0]):
-            self.trying("it writes to a tensor that was there before")
+        if self.tried_code is not None and not self.own(ins[0]):
+            self.tried_code.stop("it writes to a tensor that was there before")
         root = self.memory.get(ins[0], ins[0])
         if self.numpys.frozen(root, t._array):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
@@ -84,7 +84,7 @@ class Writes(Questions):
                   attrs: Mapping[str, Any]) -> bool:
         """Write as eager does, and note it, where that is simple: nothing has a history, and
         nobody else knows the memory."""
-        if self.trying is not None or modes.state.flags & modes.GRAD:
+        if self.tried_code is not None or modes.state.flags & modes.GRAD:
             return False
         try:
             ins = self.operands((*targets, *others))
@@ -107,7 +107,7 @@ class Writes(Questions):
     def reshape(self, op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
         """Change the shape of a tensor in place. A tensor that the run made becomes another
         value."""
-        made = (self.trying is None and self.is_made(t) and t._base is None
+        made = (self.tried_code is None and self.is_made(t) and t._base is None
                 and self.values.number(t._array) is not None
                 and not _shares_versions(t, self.outside))
         if made and op.is_view:

@@ -1,6 +1,7 @@
 """Records a call again, to compare its run with an existing recording."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..capture.memory_ceiling import FEW
@@ -25,10 +26,9 @@ class Comparison(Session):
     """A call that a `known` recording fits: it must do what was recorded."""
 
     def __init__(self, attempts: Attempts, call: Invocation, known: Recording) -> None:
-        super().__init__(attempts.subject, attempts.learned, call,
-                         known.recorded.loose, known.recorded.items_vary)
+        variation = replace(known.recorded.variation, sizes=known.recorded.follows is not None)
+        super().__init__(attempts.subject, attempts.learned, call, variation)
         self.refusals, self.recordings, self.known = attempts.refusals, attempts.recordings, known
-        self.follows_sizes = known.recorded.follows is not None
         self.early: EarlyCheck | None = None
 
     def exchange(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import math
 import threading
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from whet.cpu import native, ordered_kernels
 from ..capture.recording_errors import Wrong
 from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
+from ..capture.variation import Variation
 from ..effects.write_back import Left
 from ..guards import sizes
 from ..guards.number_paths import shared_path
@@ -85,8 +87,10 @@ class FirstRecording(Session):
 
     def __init__(self, attempts: Attempts, call: Invocation) -> None:
         learned = attempts.learned
-        super().__init__(attempts.subject, learned, call, frozenset(learned.loose),
-                         not learned.numbers_are_known)
+        items_vary = not learned.numbers_are_known
+        variation = Variation(frozenset(learned.loose), items_vary,
+                              sizes=items_vary and attempts.recordings.free != {})
+        super().__init__(attempts.subject, learned, call, variation)
         self.policy, self.refusals, self.recordings = (
             attempts.policy,
             attempts.refusals,
@@ -96,7 +100,7 @@ class FirstRecording(Session):
         self.watching = math.inf             # seconds that it took at most to watch the run
         self.recording: Recording | None = None
         self.is_new = True                   # Or was the recording there, and serves the call now?
-        self.has_model, self.follows_sizes = False, self.items_vary and self.recordings.free != {}
+        self.has_model = False
         self.is_of_the_family = False        # Do the guards of the model hold?
         # the recordings whose guards held before the run, but for sizes
         self.in_this_state: list[Recording] = []
@@ -133,7 +137,7 @@ class FirstRecording(Session):
         self.is_unwatched = self.may_be_unwatched(paths)
         if self.is_unwatched:
             # That is what the model's world was searched with.
-            self.loose = self.model.recorded.loose
+            self.variation = replace(self.variation, loose=self.model.recorded.variation.loose)
         try:
             super().search()
         except Unwatchable as e:
@@ -215,7 +219,7 @@ class FirstRecording(Session):
 
     def exchange_arguments(self) -> None:
         """Numbers of which sizes are made are given as sizes."""
-        if self.follows_sizes:
+        if self.variation.sizes:
             self.rec.followed.possible.update(
                 (id(t), (path, t._array.item())) for path, t in self.call.flat.numbers.items()
                 if is_one(t._array.item()))
@@ -311,8 +315,9 @@ class FirstRecording(Session):
     def leaves_its_start(self) -> bool:
         """Has the run changed something that its recording would compare? A training step does so
         when it makes the optimizer's state."""
-        return any(c.place.is_read and c.key not in self.loose
-                   and (id(c.owner), None) not in self.loose for c in self.world.changes())
+        loose = self.variation.loose
+        return any(c.place.is_read and c.key not in loose
+                   and (id(c.owner), None) not in loose for c in self.world.changes())
 
     def learn(self) -> None:
         """There is no recording. What the run changed may vary between calls from now on, and so
@@ -359,10 +364,10 @@ class FirstRecording(Session):
     def note_what_it_showed(self, recorded: Recorded) -> None:
         """Note how the run was watched, and where the user's code was told sizes or other
         numbers."""
-        recorded.loose, recorded.items_vary = self.loose, self.items_vary
+        recorded.variation = self.variation
         recorded.size_told_at, recorded.told_at = self.watch.told, self.watch.informed
         followed = self.rec.followed
-        recorded.follows = followed.at if self.follows_sizes and not followed.lost else None
+        recorded.follows = followed.at if self.variation.sizes and not followed.lost else None
         if followed.lost and recorded.size_told_at is None:
             recorded.size_told_at = recorded.told_at = "code that is tried"
 

@@ -17,6 +17,7 @@ from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
 from ..capture.tensor_sources import Argument
 from ..capture.user_lines import where
+from ..capture.variation import Variation
 from ..dispatch.code_that_ran import CodeThatRan
 from ..dispatch.invocation import Invocation
 from ..dispatch.learned_variation import Learned
@@ -64,7 +65,7 @@ class Recorded:
         for index in rec.values.devices.values():
             raise Refused(OnDevice(index))
         self.nodes, self.arrays = list(rec.nodes), list(rec.arrays)
-        self.followed = rec.followed if run.follows_sizes and not rec.followed.lost else None
+        self.followed = rec.followed if run.variation.sizes and not rec.followed.lost else None
         self.inputs = [rec.value(t) for t in run.arguments.tensors]
         self.input_names = run.arguments.names
         inputs = set(self.inputs)
@@ -96,8 +97,8 @@ class ExportSession(Session):
             learned.fix_numbers()
         key, flat = learned.key(args, kwargs)
         call = Invocation(args, kwargs, key, flat, Kind(0.0, ()), 0.0)
-        super().__init__(subject, learned, call, frozenset(), True)
-        self.follows_sizes = self.follows_extremes = follows
+        super().__init__(subject, learned, call,
+                         Variation(items=True, sizes=follows, extremes=follows))
         self.arguments, self.lines = arguments, list[str]()
         self.recorded: Recorded | None = None
         self.may_learn = False               # Did it show code that is read from now on?

@@ -55,8 +55,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     is_unproven = rec.originals.are_lost and session.subject.verify != "off"
     if not is_unproven:
         run = Run(
-            program, back, inputs.types, sizes.shapes, rec.followed.at if rec.follows else None,
-            rec.acts)
+            program, back, inputs.types, sizes.shapes,
+            rec.followed.at if rec.variation.sizes else None, rec.acts)
         _family(session, found, like, run, overlaps, values)
     check = ProgramCheck(session.subject, rec, overlaps, program, found.outside)
     made = None

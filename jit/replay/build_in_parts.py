@@ -41,7 +41,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     model = next((r for r in session.in_this_state
                   if r.program.goes_by_counts and sizes.has_nodes_of(r, rec.nodes)), None)
     options = dataclasses.replace(options, like=model and model.program)
-    told = rec.followed.at if rec.follows else None
+    told = rec.followed.at if rec.variation.sizes else None
     origins = NumberOrigins(rec.followed.values, told, rec.followed.rests,
                             rec.calls_behind_gradients.found)
     made = parts_builder.build_in_parts(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.cpu import tiered_compilation
 
+from ..capture.variation import Variation
 from ..guards import native_entry, native_table, sized_table
 from ..guards.native_entry import MISSED
 from ..guards.number_paths import positions
@@ -44,9 +45,7 @@ class Recorded:
         self.overlaps = overlaps
         # the streams from which it draws, and where it leaves generators
         self.positions = positions
-        # spots whose numbers may vary; may the numbers vary that Python asks tensors for?
-        self.loose: frozenset[Any] = frozenset()
-        self.items_vary = False
+        self.variation = Variation()
         # where the user's code was told a size (see sizes.py); where it was told anything
         self.size_told_at: str | None = None
         self.told_at: str | None = None
