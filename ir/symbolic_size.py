@@ -70,12 +70,12 @@ class Facts(Answers):
         return LEAST if atom[0] == "s" else self.least_of.get(atom, 0)
 
     def call(self, function: Callable[..., int], *args: Size) -> SymbolicSize:
-        """The whole number that a function gives for some values: it is called anew for others."""
+        """The integer that a function returns for some values: it is called again for others."""
         name, asked = self.known_as(function)
         return self.atom(f"{name}({', '.join(map(text, args))})", asked(*[value(x) for x in args]))
 
     def real(self, function: Callable[..., float], *args: Size) -> SymbolicReal:
-        """The float that a function gives for some values: it is called anew for others."""
+        """The float that a function returns for some values: it is called again for others."""
         name, asked = self.known_as(function, is_real=True)
         now = asked(*[value(x) for x in args])
         return SymbolicReal(f"{name}({', '.join(map(text, args))})", now, self)

@@ -6,7 +6,7 @@ changes bits, so it runs only when asked for by name.
                          %weight, %bias)             %15 = (0 - %mean) * %11 + %bias
                                                      %3 = convolution(%0, %12, %15)
 
-All but the convolution depends on weights alone: it is kept, and made anew when one of them
+All but the convolution depends on weights alone: it is kept, and recomputed when one of them
 changes.
 
 An output is the sum of K products, scaled and shifted. Instead of the sum the K weights are rounded

@@ -3,7 +3,7 @@
 A `Plan` is kept with the list that the passes made. Let another recorded list have the same nodes,
 in the same order, on values that differ in nothing but their sizes. Then every decision of the
 passes stands: they look at ops, at who reads and writes what, at types, at which sizes are equal or
-are 0 or 1, at which memory is contiguous and which views lie alike. So the groups are made anew
+are 0 or 1, at which memory is contiguous and which views lie alike. So the groups are formed again
 from their nodes, with the sizes, attributes and numbers that these have now. No pass runs.
 
 Some passes go by more than that: by which constants are equal, by how many bytes lie between

@@ -88,7 +88,7 @@ def _one_by_one(op: "CustomOpDef", info: Any, in_dims: Sequence[Any], args: Sequ
 
 
 def wrap_triton(triton_kernel: Callable[..., Any], /) -> Any:
-    """What launches a kernel of Triton's on tensors of a GPU: `wrap_triton(kernel)[grid](...)`. It
+    """What launches a Triton kernel on tensors of a GPU: `wrap_triton(kernel)[grid](...)`. It
     is one of `triton.jit`, `triton.autotune` or `triton.heuristics`.
 
     >>> import whet

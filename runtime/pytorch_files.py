@@ -1,6 +1,6 @@
 """Files that PyTorch's `save` wrote, read without it: `whet.load` comes here.
 
-A file is a pickle whose tensors are calls of a few functions of PyTorch's, and the memory under
+A file is a pickle whose tensors are calls of a few PyTorch functions, and the memory under
 them. In a zip archive the memory lies in members of its own; in files of before 2020 it follows
 the pickle. Only names in the table below, and those that `whet.serialization.add_safe_globals`
 adds, are looked up, unless `weights_only=False`.

@@ -90,7 +90,7 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
 
 def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=None,
          **pickle_load_args):
-    """Read what `save` wrote, a plain safetensors file (as a dict) or a file of PyTorch's, from a
+    """Read what `save` wrote, a plain safetensors file (as a dict) or a PyTorch file, from a
     path or a binary file.
 
     `mmap=True` maps the file's bytes instead of reading them (they are then not checked).

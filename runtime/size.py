@@ -48,7 +48,7 @@ class Size(tuple):
 
 
 def _length(i, n):
-    """What a shape holds for an item that is no int of Python's."""
+    """What a shape holds for an item that is no Python int."""
     if getattr(type(n), "stands_for_a_size", False):         # such as a ragged one
         return n
     try:

@@ -1,5 +1,5 @@
 """Sizes that stand for any: `SymInt` and its like are types of PyTorch's compiler. Sizes are
-numbers of Python's here, so nothing is of these types, and functions of them are Python's."""
+Python numbers here, so nothing is of these types, and functions of them are Python's."""
 import builtins
 import math
 
@@ -11,7 +11,7 @@ class SymInt:
     """The type of no number: an `int` stands for every size."""
 
     def __init__(self, *args):
-        raise TypeError(f"{type(self).__name__}: sizes are numbers of Python's")
+        raise TypeError(f"{type(self).__name__}: sizes are Python numbers")
 
 
 class SymFloat(SymInt):

@@ -133,7 +133,7 @@ def count_writes_of(other: Any, t: Any) -> None:
 
 
 def py_wrap(array):
-    """A leaf tensor over an array, without a copy. A scalar of NumPy's becomes an array."""
+    """A leaf tensor over an array, without a copy. A NumPy scalar becomes an array."""
     t = new(_tensor)
     t._array = array if type(array) is np.ndarray else repeated_calls.as_memory(array)
     return t

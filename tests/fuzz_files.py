@@ -3,7 +3,7 @@ archive, safetensors, an ONNX model.
 
 Every byte of each is flipped, cut off and followed by others in turn; what is left of the count is
 drawn. Of an archive, which has checksums, an ArchiveError or the right result comes. In the others
-a byte of a number may be another number; what comes else is an error of Python's. Nothing may end
+a byte of a number may be another number; what comes else is a Python error. Nothing may end
 by a signal, take more than ten times the file's memory, start anything, or write a file.
 """
 

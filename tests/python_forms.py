@@ -2,7 +2,7 @@
 
 A form has a kind and a text. Slots of the text name the kinds of what stands there:
 
-    i int   f float   n any of Python's numbers   b bool   z a number of NumPy's
+    i int   f float   n any of Python's numbers   b bool   z a NumPy number
     s str   l list of numbers   d dict of numbers   o an object with numbers in its attributes
     t tensor of four floats   u tensor without dimensions   a array of four floats   v anything
 """

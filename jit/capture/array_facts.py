@@ -19,7 +19,7 @@ def takes(x: Any) -> bool:
 
 
 def is_number(x: Any) -> bool:
-    """Can this number of NumPy's be an input? NaN cannot: code may look for it by identity."""
+    """Can this NumPy number be an input? NaN cannot: code may look for it by identity."""
     return issubclass(type(x), np.floating) and x.dtype in FROM_NUMPY and bool(x == x)
 
 

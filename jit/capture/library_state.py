@@ -1,4 +1,4 @@
-"""What modules, classes and functions of Python's, of libraries and of ours hold.
+"""What modules, classes and Python functions, of libraries and of ours hold.
 
 A run that puts something else there, as in `math.exp = mine` or `np.version.seen = True`, is not
 recorded. What code reads of them by name is compared before each replay; this is about the rest,
@@ -53,7 +53,7 @@ class LibraryState:
 
 def _is_changeable(x: Any) -> bool:
     """Is this a module, a class or a function that is not the user's, and could be changed? The
-    classes of ours are compared as a whole. Objects of the user's are not asked for their class."""
+    classes of ours are compared as a whole. User objects are not asked for their class."""
     kind = type(x)
     if kind is types.ModuleType:
         return origin_of_module(x) is not None

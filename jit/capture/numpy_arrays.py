@@ -99,7 +99,7 @@ class Arrays:
         return made
 
     def new_stand_in(self, real: Any, tensor: Base, snapshot: bool = False) -> Array:
-        """A stand-in for an array or for a number of NumPy's; `tensor` wraps the same memory."""
+        """A stand-in for an array or for a NumPy number; `tensor` wraps the same memory."""
         x = stand_for(real, tensor, self.rec, Provenance(snapshot))
         self.rec.number_stand_ins.tensors.append(tensor)
         self.stand_ins.append(weakref.ref(x))

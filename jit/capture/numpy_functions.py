@@ -1,4 +1,4 @@
-"""Functions of NumPy's of which a recording knows more than that they compute."""
+"""NumPy functions of which a recording knows more than that they compute."""
 from __future__ import annotations
 
 import types

@@ -173,7 +173,7 @@ Array.__name__ = Array.__qualname__ = "ndarray"
 
 
 def stand_for(real: Any, tensor: Base, recorder: Recorder, provenance: Provenance) -> Array:
-    """A stand-in for an array or for a number of NumPy's; `tensor` wraps the same memory."""
+    """A stand-in for an array or for a NumPy number; `tensor` wraps the same memory."""
     x = object.__new__(Array)
     stands_as_memory()
     held = {"real": real, "tensor": tensor, "recorder": recorder, "provenance": provenance}
@@ -277,7 +277,7 @@ def _listed(x: Array) -> Any:
 
 
 def _method(x: Array, name: str, *args: Any, **kwargs: Any) -> Any:
-    """A method of an array, or of a number of NumPy's."""
+    """A method of an array, or of a NumPy number."""
     real = real_of(x)
     if not live(x):
         return getattr(real, name)(*unwrapped(args), **unwrapped(kwargs))

@@ -167,7 +167,7 @@ class Outward:
         return called_plainly(function, args, kwargs)[0]
 
     def computed(self, path: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function of SciPy's."""
+        """Call a SciPy function."""
         return scipy_functions.call(self.rec, self.watch, path, function, args, kwargs)
 
     @staticmethod

@@ -139,9 +139,9 @@ class Watch:
         # the code that calls the traced function
         self.runner: types.CodeType | None = None
         self.looking = False
-        # is this an act outside of Python's state? did one of them run code of the user's?
+        # is this an act outside of Python's state? did one of them run user code?
         self.aside = self.foreign = False
-        self.beyond: set[types.CodeType] = set()     # code of the user's that was not read
+        self.beyond: set[types.CodeType] = set()     # user code that was not read
         # code of methods that `dataclass` has written in the run
         self.written: set[types.CodeType] = set()
 

@@ -171,7 +171,7 @@ class Questions(Observer):
         """Handle a question about a fact of a tensor that no guard compares. For a tensor made in
         the run the answer is the same each time, unless it shows outside memory."""
         if ours(sys._getframe(2)) or what == "version" and any(t._cell is c for c in self.cells):
-            return                           # a version begins anew at each call
+            return                           # a version starts again at each call
         n = self.values.number(t._array)
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
         # what `.data` of a tensor from here gives has no number of its own

@@ -331,7 +331,7 @@ class Recorder(Writes):
         self.calls_behind_gradients.ran(op, ins, outs, out)
 
     def draw(self, generator: Generator, op: Op, shape: Iterable[int]) -> Any:
-        """Record a random draw; each replay draws anew."""
+        """Record a random draw; each replay draws again."""
         self.stop_tried_code("it draws random numbers")
         (shape,), sizes = self.followed.arrived(shape=without_numbers(tuple(shape)))
         stream = self.streams.drawn(generator, op.blocks(shape))

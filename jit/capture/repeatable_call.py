@@ -38,7 +38,7 @@ class Call:
         self.recipes: Sequence[Recipe] = ()
         # would it do its part, without raising, as things are now?
         self.ready = ready or _yes
-        self.calm = calm or _yes             # would it run no code of the user's?
+        self.calm = calm or _yes             # would it run no user code?
 
 
 def nothing() -> None:

@@ -1,7 +1,7 @@
 """SciPy's functions of arrays, which a replay calls again as it calls NumPy's.
 
 The code that SciPy itself runs is not watched. So a call is recorded only if its arguments are
-arrays, numbers and texts, which lead to no code of the user's, and if it does not write to them."""
+arrays, numbers and texts, which lead to no user code, and if it does not write to them."""
 from __future__ import annotations
 
 import os
@@ -47,7 +47,7 @@ def path_of(x: Any) -> str | None:
 
 def call(rec: Recorder, watch: Watch, path: str, function: Callable[..., Any],
          args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Call a function of SciPy's and record it."""
+    """Call a SciPy function and record it."""
     args = tuple(map(_as_array, args))
     kwargs = {k: _as_array(x) for k, x in kwargs.items()}
     told = None if "SCIPY_ARRAY_API" in os.environ else rec.numpys.as_node(

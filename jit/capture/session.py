@@ -284,7 +284,7 @@ class Session:
             self.kwargs = {k: stand_ins(x, (k,)) for k, x in self.kwargs.items()}
 
     def array_of(self, flat: FlatArguments, x: Any) -> Any:
-        """The stand-in for a NumPy array, or for a number of NumPy's, among the arguments."""
+        """The stand-in for a NumPy array, or for a NumPy number, among the arguments."""
         if type(x) is np.ndarray:
             return self.rec.numpys.stand_in(x, has_tensor=True)
         known = flat.arrays is not None and flat.arrays.get(id(x)) is x

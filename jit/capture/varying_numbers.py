@@ -107,7 +107,7 @@ class Number:
         rec = recorder_of(self)
         text = live(self) and type(spec) is str and rec.texts.note(rec.user(), self, spec)
         return text or format(guarded_value(self), spec)
-    declared_for_tracing.tells_elements(__format__)  # the text is made anew, or a guard
+    declared_for_tracing.tells_elements(__format__)  # the text is formatted again, or a guard
 
     def __copy__(self) -> Number:
         return self
@@ -390,7 +390,7 @@ for _name, _function in _SIGNS.items():
     _give(f"__{_name}__", _sign(_name, _function))
 
 
-# names that numbers of Python's lack (but for one that every class has)
+# names that Python numbers lack (but for one that every class has)
 TELLTALE = frozenset(name for t, kind in KINDS.items() for name in dir(kind)
                      if not hasattr(t(), name) and name != "__module__")
 

@@ -2,7 +2,7 @@
 
 A formatted Number is plain text, whose later use nobody observes. But if the code shows that the
 text goes into one f-string, or into the places of one template (`"%.3f" % loss`), and that straight
-into a recorded call (see `outside_calls.py`), a replay can make the text anew. `sources` finds that
+into a recorded call (see `outside_calls.py`), a replay can format it again. `sources` finds that
 out from the bytecode. If the text of a Number goes another way, its value becomes a guard.
 
 What fills a template is a tuple on the stack of a frame, which nobody can look at. It is among the

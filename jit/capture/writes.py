@@ -31,7 +31,7 @@ class Writes(Questions):
 
     def inplace(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """Write to a tensor, or change what it is, and record it. This is unwatched if it calls no
-        code of the user's."""
+        user code."""
         alone = op.ours and not modes.state.saved_hooks
         return (Watch.unwatched(self.write, op, t, args, attrs) if alone
                 else self.write(op, t, args, attrs))

@@ -1,8 +1,8 @@
 """The command `whet`: what is in an archive, and running, checking, timing, showing and compiling
 it.
 
-Comes in: the words after `whet`. `main.py` has them all, and each has a file of its name.
-Goes out: text, files, and an exit code: 0, 1 where something is wrong, 2 for words that it does not
+Input: the words after `whet`. `main.py` has them all, and each has a file of its name.
+Output: text, files, and an exit code: 0, 1 where something is wrong, 2 for words that it does not
 know.
 """
 

@@ -18,7 +18,7 @@ class KnownObjects:
     def __init__(self) -> None:
         self.held: dict[Key, Sequence[Any]] = {}
         # Of keys without recordings weak references, and what can have none, such as numbers of a
-        # class of the user's.
+        # user class.
         self.seen: dict[Key, Sequence[Any]] = {}
         # Keys of which an object is gone. It goes in any thread at any time, so that nothing but
         # this is done then.

@@ -16,7 +16,7 @@ Numbers = dict[Path, list[float]]
 class VaryingArguments:
     """`paths` lead to numbers that vary, of which `lengths` become sizes; those in `fixed` do not:
     Python went on from them. `branches`: the paths as a tree, None where there are none.
-    `numpys_vary`: are numbers of NumPy's others at some calls?"""
+    `numpys_vary`: are NumPy numbers others at some calls?"""
 
     def __init__(self) -> None:
         self.paths: set[Path] = set()
@@ -26,7 +26,7 @@ class VaryingArguments:
         self.branches: Branch | None = None
         self.objects = SeenObjects()
         self.numpys_vary = self.numpys_are_fixed = False
-        self.seen_of_numpy: Numbers | None = None        # the numbers of NumPy's of the last call
+        self.seen_of_numpy: Numbers | None = None        # the NumPy numbers of the last call
 
     def compare(self, named: Sequence[tuple[Any, Any]]) -> bool:
         """Numbers vary where they are others than in a call before, of the same types, and so do

@@ -1,6 +1,6 @@
 """The lasting effects of a run: changes of Python's state, and the result of the call.
 
-Comes in: the state before and after a recorded run, and what it returned.
-Goes out: places that a replay sets anew, and a recipe by which it builds the result.
+Input: the state before and after a recorded run, and what it returned.
+Output: places that a replay sets again, and a recipe by which it builds the result.
 A change that cannot be made again refuses the recording.
 """

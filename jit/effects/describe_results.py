@@ -154,7 +154,7 @@ class Results:
         raise Refused(Returns(full_thing(type(x))))
 
     def array(self, x: Any) -> Recipe:
-        """An array of NumPy's, or one of its numbers: one that was there before, or one that
+        """A NumPy array, or one of its numbers: one that was there before, or one that
         NumPy made in the run."""
         numpys = self.rec.numpys
         x = numpys.known.get(id(x), x) if type(x) is not Array else x

@@ -1,4 +1,4 @@
-"""Recipes of objects that each call makes anew with their parts: containers, records and instances.
+"""Recipes of new objects that each call makes, with their parts: containers, records and instances.
 
 A container's recipe exists before those of its parts do, because a container may hold itself.
 """
@@ -25,7 +25,7 @@ from .recipes import Making, Recipe, Runs, same_constant
 
 
 class Made(Recipe):
-    """An object that each call makes anew, with its parts."""
+    """A new object that each call makes, with its parts."""
     __slots__ = ("held",)
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class MadeSet(Made):
 
 
 class MadeObject(Made):
-    """An instance of a class of the user's, of a dataclass, or of a class of ours whose objects are
+    """An instance of a user class, of a dataclass, or of a class of ours whose objects are
     data, made without its `__init__`.
     `entries`: what it holds as a dict, if it is a kind of one."""
     __slots__ = ("type", "own", "fields", "entries")

@@ -1,6 +1,6 @@
 """How a replay obtains what a run returned or left behind: one class for each kind of thing.
 
-`describe_results.py` makes a recipe for each object, `replay/` builds the objects anew at each
+`describe_results.py` makes a recipe for each object, `replay/` builds new objects at each
 call. What is one object is one recipe wherever it is met, and is built once.
 """
 from __future__ import annotations
@@ -158,7 +158,7 @@ class DictOfArgument(ContainerArgument):
 
 
 class Number(Recipe):
-    """A number of Python's that a tensor held."""
+    """A Python number that a tensor held."""
     __slots__ = ("value",)
 
     def __init__(self, value: int):

@@ -1,6 +1,6 @@
 """Functions as graphs of their own, for inference: `whet.export` and what it gives.
 
-Comes in: a function and example arguments. Goes out: a callable graph, which can be saved.
+Input: a function and example arguments. Output: a callable graph, which can be saved.
 A function that does more than compute is an error.
 
 recording.py       one run is recorded, and held to more than a trace

@@ -162,7 +162,7 @@ class ResultParts:
         return NumberPart(name, self.index(r.value, name))
 
     def array(self, r: Any, name: str) -> Part:
-        """An array of NumPy's."""
+        """A NumPy array."""
         return ArrayPart(name, self.index(r.value, name))
 
     def constant(self, r: Any, name: str) -> Part:
@@ -170,7 +170,7 @@ class ResultParts:
         return self.fixed(r.object, name)
 
     def fixed(self, x: Any, name: str) -> Part:
-        """A value of Python's."""
+        """A Python value."""
         if type(x) in (tuple, list):
             sequence: Part = SEQUENCES[type(x)](
                 name, [self.fixed(y, below(name, i)) for i, y in enumerate(x)]

@@ -214,7 +214,7 @@ class Exported:
         other = {".onnx": "to_onnx", ".so": "compile", ".o": "compile"}.get(
             os.path.splitext(os.fspath(path))[1])
         if other is not None:
-            raise ValueError(f"save() writes an archive of whet's: use {other}({path!r})")
+            raise ValueError(f"save() writes a whet archive: use {other}({path!r})")
         save(self, path)
 
     def compile(

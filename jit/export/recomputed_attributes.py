@@ -1,4 +1,4 @@
-"""Attributes that a run computes anew from constants alone, as hooks join the two parts of a weight
+"""Attributes that a run recomputes from constants alone, as hooks join the two parts of a weight
 (`nn.utils.weight_norm`).
 
 Each call would put the same tensor there, so the results of an exported function, which puts none,

@@ -1,6 +1,6 @@
 """Sizes that are no products of others, `(time-1)//2+1`: what a window or a stride leaves.
 
-A formula is an expression of Python's of the sizes that differ, `s0`, `s1`, ... in their order. It
+A formula is a Python expression of the sizes that differ, `s0`, `s1`, ... in their order. It
 may have numbers, `+ - * / // %`, `max`, `min`, `floor`, `ceil`, `round`, `sqrt`, `log` and `pow`:
 these mean the same in a library (see `library/size_code.py`) and in ONNX. What is read from a file
 is held to that.

@@ -96,7 +96,7 @@ class SizesReadByPython:
                 yield (k,), self.before_casts(int(x))
 
     def before_casts(self, n: int) -> int:
-        """The number of Python's that an operand was: an op takes it in a type of its own."""
+        """The Python number that an operand was: an op takes it in a type of its own."""
         node = self.makers[n]
         while node.op in CASTS.values() and type(node.ins[0]) is Ref:
             n = int(node.ins[0])

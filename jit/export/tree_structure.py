@@ -71,7 +71,7 @@ class TensorPart(Part):
 
 
 class ArrayPart(TensorPart):
-    """A result that is an array of NumPy's."""
+    """A result that is a NumPy array."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class ArrayPart(TensorPart):
 
 
 class NumberPart(TensorPart):
-    """A result that is a number of Python's."""
+    """A result that is a Python number."""
 
     __slots__ = ()
 

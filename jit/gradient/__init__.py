@@ -1,6 +1,6 @@
 """Gradients that leave a traced call.
 
-Comes in: the recorded run, and eager's graph behind its results.
-Goes out: one node in front of which a second program computes the backward, or eager's own graph,
+Input: the recorded run, and eager's graph behind its results.
+Output: one node in front of which a second program computes the backward, or eager's own graph,
 made again. Hooks and nodes whose backward only Python knows refuse the recording.
 """

@@ -1,7 +1,7 @@
 """What a recording depends on, and how it is looked at before each replay.
 
-Comes in: the arguments of a call, and the function with all that it can reach.
-Goes out: a signature of the arguments, a record of what was seen outside, and a table of both for
+Input: the arguments of a call, and the function with all that it can reach.
+Output: a signature of the arguments, a record of what was seen outside, and a table of both for
 machine code. A call that is not as recorded is a miss. What cannot be looked at refuses the
 recording.
 """

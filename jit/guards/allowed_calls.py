@@ -1,7 +1,7 @@
 """What code may call that is neither the user's nor ours: one table, with a reason for each row.
 
 It says what is allowed. All that is not in it is taken to act on the world or to read it, and a
-function that calls it runs eagerly, with a warning. Functions and types of C in the table are asked
+function that calls it runs eagerly, with a warning. C functions and types in the table are asked
 what they do with numbers, lists and names (`probed_functions.py`): what a trace would have to know
 of one of them is found there, and listed nowhere. Modules are known by names, for which the import
 system vouches (`code_origin.py`); functions and types as the objects that they are, whatever name
@@ -37,8 +37,8 @@ from .code_origin import Origin, origin_of_module, origin_of_what
 
 class May(Flag):
     """What a row allows."""
-    MAKE = auto()                # objects of its types of C may be made
-    C = auto()                   # its functions of C may be called
+    MAKE = auto()                # objects of its C types may be made
+    C = auto()                   # its C functions may be called
     PYTHON = auto()              # its Python may be called, and calls what else is allowed beneath
     NUMBERS = auto()             # its Python takes what only looks like a number for one
     LOOK = auto()                # its Python looks at things by names, which it is asked about
@@ -79,7 +79,7 @@ TABLE = (
     Row("datetime decimal contextvars", May.MAKE, "to make one only computes"),
     Row("_random", May.MAKE, "to draw from a generator is noticed, and to make one is no draw"),
     Row("numpy._core numpy.lib._ numpy.linalg numpy.fft numpy.polynomial", May.PYTHON,
-        "they compute, as far as the functions of C do that they call"),
+        "they compute, as far as the C functions do that they call"),
     Row("numpy", May.MAKE | May.C | May.NUMBERS,
         "arrays and numbers; what opens a file or draws is noticed"),
     Row("triton", May.PYTHON, "it computes; a kernel is launched by an op of ours"),
@@ -172,14 +172,14 @@ MAKING = frozenset(("__new__", "fromkeys", "__init_subclass__", "__subclasshook_
 OF_ALL_OBJECTS = frozenset(
     name for name, f in vars(object).items() if type(f) is types.MethodDescriptorType)
 # Modules by which Python tells who watches, what is alive, and when that ends; and those of which
-# some functions of C do.
+# some C functions do.
 OF_WATCHERS = ("weakref", "_weakref", "_weakrefset", "cProfile", "_lsprof")
 OF_THE_INTERPRETER = ("sys", "gc")
 
 
 # ---- what is asked of the table ------------------------------------------------------------------
 def only_computes(f: Any) -> bool:
-    """Is a function of C one that only computes?
+    """Is a C function one that only computes?
 
     >>> import math, os
     >>> from whet.jit.guards.allowed_calls import only_computes
@@ -305,7 +305,7 @@ def looks_at_things(origin: Origin) -> bool:
 
 
 def can_be_asked(x: Any, origin: Origin) -> bool:
-    """Is it a function or type of C, of Python's own, that only computes?"""
+    """Is it a C function or type, of Python's own, that only computes?"""
     if isinstance(x, type):
         return origin.is_pythons and _c_class_with_method(x, "__new__") not in (None, object) \
             and only_makes_an_object(x)

@@ -216,7 +216,7 @@ def is_compiled_function(t: type) -> bool:
 
 
 def calls_only_ours(x: Any) -> bool:
-    """Is an object of a class that runs no code of the user's, whichever of its methods is
+    """Is an object of a class that runs no user code, whichever of its methods is
     called?"""
     return not callable(x) and all(map(_is_intact, type(x).__mro__))
 

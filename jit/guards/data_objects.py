@@ -1,6 +1,6 @@
 """Objects that are data: others come at each call, and what they hold is what counts.
 
-    for batch in loader:                 # a Batch(x, edge_index, y), made anew each time
+    for batch in loader:                 # a new Batch(x, edge_index, y) each time
         step(batch)
 
 An object is known by its identity as long as it is the same at each call, such as a trainer. Where

@@ -1,6 +1,6 @@
-"""Functions of C that do more than compute, wherever code could have them called unseen.
+"""C functions that do more than compute, wherever code could have them called unseen.
 
-The watch is told when the user's code calls a function of C. It is told nothing when C does, as
+The watch is told when the user's code calls a C function. It is told nothing when C does, as
 `map`, `sorted(key=)` and the operators of classes do. So code may call such a function by its name
 in a module, and nothing else: one that lies anywhere else is refused, whether it is called or not.
 An attribute that is taken of something else is no reason to (`sys.version_info.major`, where there
@@ -27,7 +27,7 @@ TYPES = frozenset((types.BuiltinFunctionType, types.MethodWrapperType))
 
 
 class FunctionsOfC:
-    """The functions of C that a walk met, and the names by which code takes something for another
+    """The C functions that a walk met, and the names by which code takes something for another
     use than a call."""
     __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
 
@@ -35,7 +35,7 @@ class FunctionsOfC:
         self.values: list[Any] = []          # what lies elsewhere than in a module
         # those that lie there: (the module's id, the name, the function)
         self.of_modules: list[tuple[int, str, Any]] = []
-        self.owners: list[Any] = []          # objects whose methods of C act
+        self.owners: list[Any] = []          # objects whose C methods act
         self.taken = NamedAttributes()       # those that code does not just call
         self.texts: set[str] = set()         # names in texts, by which code could look others up
         # is text made by forms to which dates give a meaning? were dates met?

@@ -116,7 +116,7 @@ class Unread:
 
     def read_by_template(self, f: Any) -> Reason | None:
         """The reason why `text.format` may not run, whose text may be like `{0.name}`; `f` is that
-        function of C."""
+        C function."""
         text = getattr(f, "__self__", None)
         if type(text) is not str or f.__name__ not in ("format", "format_map"):
             return None

@@ -10,7 +10,7 @@ from .code_origin import HEAP, origin_of_class
 from .immutable_types import PLAIN
 
 NOTHING = object()               # what an instance holds by a name that it has not
-# types of C whose instances hold nothing but what can be looked at
+# C types whose instances hold nothing but what can be looked at
 OPEN = frozenset((
     *PLAIN, object, types.SimpleNamespace, list, tuple, dict, set, frozenset, collections.deque,
     collections.OrderedDict, collections.defaultdict))

@@ -197,7 +197,7 @@ class AttributesDict(Place):
 
 
 class AbsentNames(Place):
-    """Names that a module of the user's has not, and that code asks it for."""
+    """Names that a user module has not, and that code asks it for."""
     __slots__ = ("names",)
     says_itself = True
 

@@ -50,7 +50,7 @@ LISTING = frozenset(name for name in LOOKING_UP if lists_names(vars(builtins)[na
     | module_attributes_that(lists_names)
 BEFORE_LAST = -2                 # o.__setattr__(name, value), object.__setattr__(o, name, value)
 TEXTS = frozenset("str repr ascii format print __str__ __repr__ __format__".split())
-# Names for methods that must give exactly a number of Python's, or an array of NumPy's. A class
+# Names for methods that must give exactly a Python number, or a NumPy array. A class
 # that is there is asked what it has by these names, whatever that is called itself; one that the
 # function makes is read as code.
 EXACT = methods_that_give_numbers() | {"__array__"}
@@ -73,7 +73,7 @@ def _declines(number: float, name: str) -> bool:
 
 
 # Methods that decline where an operator would ask the other side. A Number declines other things
-# than a number of Python's does, so nobody may call them by name.
+# than a Python number does, so nobody may call them by name.
 DECLINING = frozenset(name for number in (1, 1.0) for name in dir(number)
                       if _declines(number, name))
 # what a method, or the absence of one, is made by in the body of a class
@@ -82,7 +82,7 @@ SAVED = "_saved_"                # begins the names by which nodes show operands
 FORMATTING = frozenset(("format", "__format__", "format_map", "vformat", "format_field"))
 WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form lies on the stack
 DIRECTIVE = re.compile("%[^a-zA-Z]*[a-zA-Z]").search
-# `%*d` wants its width, and `%.*f` its digits, from exactly an int of Python's
+# `%*d` wants its width, and `%.*f` its digits, from exactly a Python int
 STARRED = re.compile(r"%[-+ #0-9.]*\*").search
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
@@ -91,7 +91,7 @@ FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 class CodeFacts:
     """What some code could notice, or reach past all names: it is False only where that is
     sure."""
-    notices_numbers: bool = False    # a Number in the place of a number of Python's
+    notices_numbers: bool = False    # a Number in the place of a Python number
     notices_types: bool = False      # what stands for something, by its type
     notices_lists: bool = False      # a list with methods of its own: it calls those of `list`
     makes_texts: bool = False        # what becomes text says more of itself than its names

@@ -1,4 +1,4 @@
-"""Whole numbers of Python's that become sizes, given as sizes.
+"""Whole Python numbers that become sizes, given as sizes.
 
 A number that the function slices or makes tensors by (`cache[:, :pos + 1]`) goes where sizes go.
 So it is given to a recording as the size of a tensor that has no memory, and all that follows sizes

@@ -1,4 +1,4 @@
-"""Functions and types of C that take numbers of Python's own alone: could code within reach give
+"""C functions and types that take numbers of Python's own alone: could code within reach give
 one of them another?"""
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _is_factory(walk: Walk, found: list[Instruction], i: int) -> bool:
 
 
 def _is_passed(walk: Walk, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
-    """Is this an argument of a constructor of the user's, to which nobody gives such a number?"""
+    """Is this an argument of a user constructor, to which nobody gives such a number?"""
     arguments = code.co_varnames[1:code.co_argcount]
     if code.co_name != "__init__" or x[0] != "LOAD_FAST" or x[2] not in arguments \
             or {"__init__", "__class__"} & walk.met_code.attributes \

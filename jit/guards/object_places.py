@@ -61,7 +61,7 @@ class TypeOf(Place):
 
 
 class ClassBody(Place):
-    """What a class of the user's holds, how much that is, and its bases."""
+    """What a user class holds, how much that is, and its bases."""
     __slots__ = ("names",)
     can_be_set = True
 

@@ -1,7 +1,7 @@
 """The walk over what a function can reach, which finds the places that it reads from.
 
 It starts at the function and at the arguments, and follows containers, instances, classes and
-functions of the user's: `visitors_*.py` say for each type of object what it leads to. What cannot
+user functions: `visitors_*.py` say for each type of object what it leads to. What cannot
 be watched, such as an open file, a generator or a lock, raises `Unwatchable`.
 """
 import builtins

@@ -92,7 +92,7 @@ class Overwritten(Place):
         return [x if self.holds or x is ABSENT else ANYTHING]
 
     def changes(self) -> list[Change]:
-        # It can be laid anew where there was nothing, too.
+        # It can be set even if there was nothing before.
         return [Change(self, None if x is ABSENT else 0, was, x)
                 for x, was in zip(self.look(), self.objects) if x is not was]
 
@@ -184,7 +184,7 @@ def set_by_methods(t: type) -> set[str]:
 
 
 def _in_methods(t: type) -> list[NamesInCode]:
-    """The names in the methods of a class of the user's."""
+    """The names in the methods of a user class."""
     methods = [f for b in t.__mro__ if users(b) for f in vars(b).values()
                if type(f) is types.FunctionType]
     return [names_in(f.__code__) for f in methods]

@@ -1,4 +1,4 @@
-"""Finds out what a function or type of C does with its arguments, by calling it.
+"""Finds out what a C function or type does with its arguments, by calling it.
 
 C code cannot be read, but it can be probed: with a number that only looks like one of Python's, a
 list whose methods all raise, or the name of a file that cannot exist. Only functions that are known
@@ -19,7 +19,7 @@ import numpy as np
 
 from ..capture.varying_numbers import NUMBERS, idle_number, value_of
 
-MOST_ARGUMENTS = 3               # no function of C wants more of a later argument
+MOST_ARGUMENTS = 3               # no C function wants more of a later argument
 CONSUMED = 8                     # how many elements of an iterator are compared
 NAME = "a_name_that_nobody_has"
 NOWHERE = os.path.join(os.devnull, "file")       # nothing lies within what is no folder
@@ -85,7 +85,7 @@ def _outcome(f: Any, make: Iterable[Callable[[], Any]]) -> Any:
 
 
 # ---- numbers -------------------------------------------------------------------------------------
-# arguments, made anew for each call; the first two are numbers, with stand-ins below
+# arguments, new ones for each call; the first two are numbers, with stand-ins below
 _EXAMPLES: Sequence[Callable[[], Any]] = (
     lambda: 2, lambda: 0.5, lambda: [1, 2, 3, 4], lambda: "d")
 _STAND_INS: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_number(0.5)
@@ -93,7 +93,7 @@ _STAND_INS: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_n
 
 @_asked_once
 def wants_pythons_numbers(f: Any) -> frozenset[int]:
-    """The positions of arguments for which a function or type of C takes a number of Python's own
+    """The positions of arguments for which a C function or type takes a number of Python's own
     and nothing that only looks like one, or tells one from another.
 
     >>> import collections, math, operator
@@ -149,7 +149,7 @@ _Asking: Any = type("_Asking", (list,), {"__radd__": _raising} | {
 
 @_asked_once
 def bypasses_list_methods(f: Any) -> bool:
-    """Does a function of C read or change what a list holds without calling its methods?
+    """Does a C function read or change what a list holds without calling its methods?
 
     >>> import bisect, heapq, operator
     >>> from whet.jit.guards.probed_functions import bypasses_list_methods
@@ -272,7 +272,7 @@ def module_attributes_that(do: Callable[[Any], bool]) -> frozenset[str]:
 # ---- files ---------------------------------------------------------------------------------------
 @_asked_once
 def opens_files(f: Any) -> bool:
-    """Does a function of C open a file whose name it is given?
+    """Does a C function open a file whose name it is given?
 
     >>> import numpy as np
     >>> from whet.jit.guards.probed_functions import opens_files

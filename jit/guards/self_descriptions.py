@@ -37,7 +37,7 @@ def compare_self_descriptions(walk: Walk) -> None:
 
 
 def _speaks(x: Any) -> bool:
-    """Is it a function or class of the user's?"""
+    """Is it a user function or class?"""
     could = type(x) is types.FunctionType or (
         issubclass(type(x), type) and bool(x.__flags__ & HEAP))
     return could and users(x)

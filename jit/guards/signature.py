@@ -34,7 +34,7 @@ class FlatArguments:
                  records: Set[type] = frozenset(), numpys_vary: bool = False) -> None:
         self.sizes = sizes                   # Are sizes among what describes a tensor?
         self.records = records               # classes of objects that are told apart by their parts
-        self.numpys_vary = numpys_vary       # Are numbers of NumPy's inputs as arrays are?
+        self.numpys_vary = numpys_vary       # Are NumPy numbers inputs as arrays are?
         self.leaves: list[Any] = []
         self.looks: list[Look | None] = []
         self.others: list[Any] = []
@@ -127,7 +127,7 @@ class FlatArguments:
                       for step, y in parts(x, self.records)])
 
     def array(self, x: Any, arrays: dict[int, Any]) -> tuple[Any, ...]:
-        """A NumPy array, or a number of NumPy's: a leaf is a tensor around it, or has it."""
+        """A NumPy array, or a NumPy number: a leaf is a tensor around it, or has it."""
         i = self.met.get(id(x))
         if i is not None:
             return np.ndarray, i

@@ -14,8 +14,8 @@ from .tensor_facts import look, named
 
 class Slot:
     """A spot, or, with `item`, one number or tensor of the container in it: a tuple, or a list or
-    dict that each call makes anew. `container`: its type, `items`: the names of its parts.
-    `is_array`: is it an array of NumPy's, or a number of NumPy's?"""
+    dict that is a new one in each call. `container`: its type, `items`: the names of its parts.
+    `is_array`: is it a NumPy array, or a NumPy number?"""
     __slots__ = ("spot", "item", "container", "items", "cells", "is_number", "is_array", "type",
                  "look")
 

@@ -86,7 +86,7 @@ def function_of_c(walk: Walk, x: Any) -> None:
 
 @CALLABLES.of_just(types.MethodWrapperType)
 def operator_of_c(walk: Walk, x: Any) -> None:
-    """Nobody sees it called. One of a number takes just numbers of Python's."""
+    """Nobody sees it called. One of a number takes just Python numbers."""
     walk.facts.notices_numbers |= isinstance(x.__self__, int | float)
     walk.stack.append(x.__self__)
 
@@ -144,7 +144,7 @@ def unread_function(walk: Walk, fn: types.FunctionType) -> None:
 
 
 def codes_around(fn: types.FunctionType) -> list[types.CodeType]:
-    """The code of the user's that a function runs, if it runs: its own, or, where it is of others,
+    """The user code that a function runs, if it runs: its own, or, where it is of others,
     that of the functions that it wraps; nothing where that is not known."""
     if origin_of_what(fn) is None:
         return [fn.__code__]

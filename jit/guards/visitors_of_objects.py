@@ -54,7 +54,7 @@ DATA = frozenset((
     contextlib.nullcontext, functools.singledispatchmethod, dataclasses.InitVar,
     dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
     type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
-# what an autotuner of Triton's keeps for itself
+# what a Triton autotuner keeps for itself
 NOTES_OF_TRITON = frozenset((
     "base_fn", "bench_time", "best_config", "cache", "configs_timings", "do_bench", "nargs",
     "restore_copies"))
@@ -199,7 +199,7 @@ def context_variable(walk: Walk, x: Any) -> None:
 
 @OBJECTS.of_just(weakref.ref)
 def weak_reference(walk: Walk, x: Any) -> None:
-    """Handles of hooks have those: what is held for it keeps no object of the user's alive."""
+    """Handles of hooks have those: what is held for it keeps no user object alive."""
     if x() is not None and not isinstance(x(), Hooks):
         walk.unread[id(x)] = Reaches(full_thing(type(x)), x)
         return
@@ -207,7 +207,7 @@ def weak_reference(walk: Walk, x: Any) -> None:
 
 
 def _goes_on_in_python(t: type) -> bool:
-    """Is `next` a method in Python of a class of the user's? What it moves on is compared."""
+    """Is `next` a method in Python of a user class? What it moves on is compared."""
     return users(t) and type(getattr(t, "__next__", None)) is types.FunctionType
 
 

@@ -247,7 +247,7 @@ class ProgramBuilder:
 
     def is_constant(self, node: OpNode) -> bool:
         """Does a node without operands make a constant that nobody writes to? A large constant of
-        one number is made anew at each call: writing it costs no more than reading it, and takes
+        one number is made again at each call: writing it costs no more than reading it, and takes
         memory only meanwhile."""
         if node.ins or node.op.random:
             return False

@@ -9,7 +9,7 @@
 
 A later part is planned for any sizes of what it is given (`program_in_parts.py`). Views, and
 numbers that are made of sizes alone, are no results of a part: the parts that need them make them
-anew. So each part knows whose memory a value lies in, and what a number is made of.
+again. So each part knows whose memory a value lies in, and what a number is made of.
 """
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 # a number that is known as a function of the sizes that differ
 Stated: TypeAlias = "Callable[[Sequence[SymbolicSize]], Quantity]"
-# which of a node's attributes are numbers of Python's, `(name, place in it, ...)` -> the value
+# which of a node's attributes are Python numbers, `(name, place in it, ...)` -> the value
 NumbersOfNode: TypeAlias = Mapping[tuple[Any, ...], "int | Stated"]
 
-# ops of numbers that are an operator of Python's
+# ops of numbers that are a Python operator
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
     "true_divide": operator.truediv, "div": operator.truediv,
@@ -76,7 +76,7 @@ class NumbersFromSizes:
         assert op is not None
         ins = [self[int(x)] if type(x) is Ref else x for x in node.ins]
         if any(type(x) not in (int, float, bool, SymbolicSize, SymbolicReal) for x in ins):
-            raise Unsized(f"{op.name} of sizes is no number of Python's")
+            raise Unsized(f"{op.name} of sizes is no Python number")
         if op is CASTS[int64] and type(ins[0]) in (int, SymbolicSize):
             return ins[0]
         if op is CASTS[float64]:

@@ -1,4 +1,4 @@
-"""A program whose sizes machine code sets anew at each call.
+"""A program whose sizes machine code sets at each call.
 
 Machine code computes the words of the lists of launches (`passes/lower_llvm/calls/sized_memory.py`)
 and allocates the arrays. Python takes about a hundred times longer to make a program for certain

@@ -1,7 +1,7 @@
 """Quantisation: models that compute with bytes.
 
-Comes in: a model, with calibration data or after quantisation-aware training.
-Goes out: an exported function of bytes and a report, or the model with replaced layers.
+Input: a model, with calibration data or after quantisation-aware training.
+Output: an exported function of bytes and a report, or the model with replaced layers.
 A layer of an unsupported kind stays in floating point; the report says why.
 
 static.py        `static` and `convert`: a recorded model becomes an exported function of bytes

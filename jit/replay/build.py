@@ -216,6 +216,6 @@ def _replay(found: Any, program: Program, inputs: Inputs, overlaps: Overlaps, ba
     if found.outward.watch.foreign and not replay.does_nothing_but_acts:
         raise Refused(
             Prints(
-                "code of the user's runs where it prints, logs or warns, and could see what else "
+                "user code runs where it prints, logs or warns, and could see what else "
                 "the call does"))
     return replay

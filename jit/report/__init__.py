@@ -1,6 +1,6 @@
 """Everything that users are told: reasons and names in their own terms, `explain()`, the page with
 the graph, levels of verbosity.
 
-Comes in: recordings, and the reasons why others are none.
-Goes out: text, a table, a page.
+Input: recordings, and the reasons why others are none.
+Output: text, a table, a page.
 """

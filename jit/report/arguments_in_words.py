@@ -57,7 +57,7 @@ def _leaves(d: Any, path: str, out: list[tuple[str, Any]]) -> None:
 
 
 def is_tensor(d: Any) -> bool:
-    """Is it the description of a tensor, or of an array of NumPy's that is an input as tensors
+    """Is it the description of a tensor, or of a NumPy array that is an input as tensors
     are?"""
     return (type(d) is tuple and len(d) > 2 and isinstance(d[0], type)
             and issubclass(d[0], Base | np.ndarray))
@@ -82,7 +82,7 @@ def said(d: Any) -> str:
     if type(d) is int:
         return f"the same tensor as number {d}"
     if d[0] is np.ndarray and isinstance(d[-1], type):
-        return f"any {d[-1].__name__}"       # a number of NumPy's
+        return f"any {d[-1].__name__}"       # a NumPy number
     if is_tensor(d):
         return tensor_in_words(Look(*d[:len(Look._fields)]))
     if d[0] is range:
@@ -93,7 +93,7 @@ def said(d: Any) -> str:
         return thing(d[0])
     if len(d) == 2:
         return repr(d[1])
-    # of a number of NumPy's: its bits, or a NaN itself
+    # of a NumPy number: its bits, or a NaN itself
     return repr(np.frombuffer(d[2], d[1])[0] if type(d[2]) is bytes else d[2])
 
 

@@ -167,7 +167,7 @@ class HandsOut(Reason):
 
 
 class OfNumPy(Reason):
-    """It does something with an array of NumPy's that a trace cannot follow."""
+    """It does something with a NumPy array that a trace cannot follow."""
     instead = (
         "Pass a tensor of it (whet.from_numpy), or do this part of the work outside of the traced "
         "function.")

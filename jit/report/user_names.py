@@ -169,7 +169,7 @@ def codes_of(world: Found, fn: Callable[..., Any]) -> list[types.CodeType]:
 
 
 def _code_of(f: Any) -> types.CodeType | None:
-    """The code of a function or method of the user's, None of anything else: asking that for an
+    """The code of a user function or method, None of anything else: asking that for an
     attribute would run code of its own."""
     f = f.__func__ if type(f) in WRAPPED else f
     return f.__code__ if type(f) is types.FunctionType and not ours(f) else None

@@ -1,6 +1,6 @@
 """Kernels of `ir/`, calls and lists of launches as LLVM IR text, and that text as machine code.
 
-Comes in: a kernel as data, with a name for it. Goes out: the text of a function, or machine code.
+Input: a kernel as data, with a name for it. Output: the text of a function, or machine code.
 Where a type or a primitive has no code it raises `scalar.Unsupported`, and NumPy computes instead.
 
 `builder.py` is what all generators write with. `scalar.py` turns expressions into straight code.

@@ -222,7 +222,7 @@ class Fn:
 
     # arithmetic
     def folded(self, number: Any) -> Val:
-        """A number of Python's: it takes the place of a value wherever one is wanted."""
+        """A Python number: it takes the place of a value wherever one is wanted."""
         value: Val = number
         return value
 

@@ -76,7 +76,7 @@ def given(jit: Any, kinds: Mapping[str, str], constants: Mapping[str, Any],
 
 
 def named(value: Any) -> str:
-    """A constant as text, a function of Triton's by its code."""
+    """A constant as text, a Triton function by its code."""
     return str(getattr(value, "cache_key", None) or f"{type(value).__name__} {value!r}")
 
 

@@ -1,7 +1,7 @@
 """Reverse-mode differentiation: `backward`, `grad`, `Function`, modes, hooks, checks.
 
-Comes in: a tensor that ops have made. Each op left a node behind (`node.py`).
-Goes out: gradients of leaves, or of inputs that are asked for (`engine.py`).
+Input: a tensor that ops have made. Each op left a node behind (`node.py`).
+Output: gradients of leaves, or of inputs that are asked for (`engine.py`).
 It is an error where a saved tensor was written to, or a graph is gone through a second time.
 
 `inplace.py` says what a write does to histories. `function.py` has ops of the user's own.

@@ -169,7 +169,7 @@ def is_news(said, key):
 
 def warn(message, category=UserWarning, stacklevel=1, once=False):
     """`warnings.warn`, of which whoever records is told, unless it is said `once` in a process. The
-    line is one of the user's: he can mend that, and Python shows a warning once a line."""
+    line is one of the user's, who can change it. Python shows a warning once a line."""
     stacklevel = _level_of_the_user(stacklevel)
     if once or not state.observers or not state.observers[-1].warns(message, category, stacklevel):
         warnings.warn(message, category, stacklevel + 1)

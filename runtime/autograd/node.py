@@ -60,7 +60,7 @@ class SavedOutput:
 def is_shown_to_hooks(x):
     """Do pack hooks see a tensor that a node saves? The history of tensors that are not of the
     transform which the code that runs now is in lies in outer layers: hooks would cut it off. What
-    stands for a number of Python's is not seen either, as a number is not."""
+    stands for a Python number is not seen either, as a number is not."""
     observers = modes.state.observers
     if not observers:
         return True

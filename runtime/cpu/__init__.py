@@ -1,6 +1,6 @@
 """Eager kernels on NumPy arrays, and what they need: machine code, threads, memory.
 
-Comes in: an op's arrays. Goes out: arrays that kernels have filled.
+Input: an op's arrays. Output: arrays that kernels have filled.
 Where there is no kernel for a type, NumPy computes it.
 
 native.py          machine code by key: found, compiled, launched. cache.py keeps it on disk.

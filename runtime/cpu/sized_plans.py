@@ -43,7 +43,7 @@ def by_sizes(make, outs, *arguments):
         return make(*outlines)
     facts = next(iter(known.values())).facts
     if facts.is_for_library:
-        # nobody calls a function of Python's there: planning itself runs on symbols, and chooses
+        # nobody calls a Python function there: planning itself runs on symbols, and chooses
         # what changes nothing but speed by the sizes of now
         return make(*outlines)
     numbers = items(facts, PlansBySizes(make, outlines, list(known)), list(known.values()))
@@ -52,7 +52,7 @@ def by_sizes(make, outs, *arguments):
 
 
 def items(facts, function, sizes):
-    """The numbers that a function gives for some sizes, always as many: it is called anew for
+    """The numbers that a function gives for some sizes, always as many: it is called again for
     others, and each number is an item of what it gives."""
     name, asked = facts.known_as(function)
     now = asked(*map(value, sizes))

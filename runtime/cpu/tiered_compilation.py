@@ -122,7 +122,7 @@ def wanted():
 
 def runs_reference(elements):
     """May this thread run so few elements by NumPy, rather than compile a kernel for them? A run
-    that is recorded computes numbers of Python's by ops, each of which is a kernel of its own."""
+    that is recorded computes Python numbers by ops, each of which is a kernel of its own."""
     return elements == 1 and _form == "usual" and getattr(_local, "numbers", False)
 
 

@@ -1,4 +1,4 @@
-"""What a thread plans: an op's code says here what later calls must be told anew.
+"""What a thread plans: an op's code says here what later calls must be told again.
 
 `plans.py` runs an op's code on stand-ins of its operands; meanwhile what it asks for is noted.
 """

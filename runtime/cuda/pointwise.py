@@ -125,7 +125,7 @@ def _planned(op: Any, arrays: Sequence[Any]) -> tuple[Any, list[Any]]:
 
 
 def with_numbers(operands: Sequence[Any], to_number: Callable[[Any], Any]) -> list[Any]:
-    """Operands whose numbers are arrays without dimensions, told anew at each call of a plan."""
+    """Operands whose numbers are arrays without dimensions, passed again at each call of a plan."""
     return [x if type(x) is DeviceArray else plan_recorder.number(i, to_number(x), to_number)
             for i, x in enumerate(operands)]
 

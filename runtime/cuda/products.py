@@ -70,7 +70,7 @@ def kind_of(dtype: str, what: int) -> str:
 
 def as_kernels_read(kind: str, a: DeviceArray,
                     b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """Factors, laid anew where a kernel reads them much more quickly so, and often enough. Chains
+    """Factors, copied where a kernel reads them much more quickly so, and often enough. Chains
     take numbers of B from columns that lie side by side, tensor cores those of f32 from rows of A
     and from columns of B."""
     rows, columns = a.shape[-2], b.shape[-1]

@@ -56,7 +56,7 @@ class Parameter(NamedTuple):
 
 
 def wrapped(kernel: Any) -> Any:
-    """What launches a kernel of Triton's on tensors of ours."""
+    """What launches a Triton kernel on tensors of ours."""
     found = _wrapped.get(id(kernel))
     if found is None:
         found = _wrapped[id(kernel)] = kernel, _wrap(kernel)
@@ -320,7 +320,7 @@ def _is_constexpr(x: Any) -> bool:
 
 
 def _plain(x: Any) -> Any:
-    """A number of Python's: traces have stand-ins for those that vary, which a launch does not
+    """A Python number: traces have stand-ins for those that vary, which a launch does not
     tell apart."""
     if isinstance(x, Tensor):
         raise TypeError("a constexpr cannot be a tensor")

@@ -1,6 +1,6 @@
 """Functions that make functions: `whet.func`.
 
-Comes in: a function of tensors. Goes out: one that computes gradients, products with Jacobians, or
+Input: a function of tensors. Output: one that computes gradients, products with Jacobians, or
 many examples at once. `batch.py` runs equal calls of a program together: `deferred_ops.py` notes
 them, `batch_scheduler.py` groups them.
 """

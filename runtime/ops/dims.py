@@ -22,7 +22,7 @@ def many(dim, ndim, name=None, none_if_empty=True):
         return None
     try:
         several = None if isinstance(dim, int) else tuple(dim)
-    except TypeError:                        # an integer of NumPy's, say
+    except TypeError:                        # a NumPy integer, say
         several = None
     if several is None:
         d = one(dim, ndim, name)

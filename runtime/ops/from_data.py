@@ -167,7 +167,7 @@ def _plain(x, inside=False):
 
 
 def memory_of(x):
-    """An array of NumPy's, where a trace has something stand for it."""
+    """A NumPy array, where a trace has something stand for it."""
     return x.__whet_array__() if modes.state.observers and hasattr(x, "__whet_array__") else x
 
 
@@ -178,7 +178,7 @@ def another(array):
 
 
 def _is_followed(x):
-    """Does something stand for an array of NumPy's, or for one of its numbers?"""
+    """Does something stand for a NumPy array, or for one of its numbers?"""
     return hasattr(x, "__whet_array__")
 
 

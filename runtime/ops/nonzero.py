@@ -38,7 +38,7 @@ def flat_places(a):
     return (a if a.dtype == np.bool_ else a != 0).reshape(-1).nonzero()[0]
 
 
-# NumPy asks of each element of a mask anew whether it is true. It is often wrong in guessing, which
+# NumPy tests each element of a mask again. It is often wrong in guessing, which
 # is slower than finding all places first, but for few elements.
 FEW = 1 << 12
 SHORT = 4                        # elements for each one of a mask: copied like the mask

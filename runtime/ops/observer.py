@@ -63,7 +63,7 @@ class Observer:
         them."""
 
     def is_number(self, operand):
-        """Is this operand of an op, a tensor, a number of Python's to the code that gave it?"""
+        """Is this operand of an op, a tensor, a Python number to the code that gave it?"""
         return False
 
     def freed(self, node):

@@ -19,7 +19,7 @@ from .view_parts import numpy_index
 
 
 def _padded_sizes(shape, pads):
-    """The padded sizes. Ops check them, and not `pad`: so that is done anew wherever a traced call
+    """The padded sizes. Ops check them, and not `pad`: so that is repeated wherever a traced call
     of other sizes, or padded by other amounts, is planned."""
     for d, (n, (before, after)) in enumerate(zip(shape, pads)):
         # As much as there is may be cut away at either side.

@@ -150,7 +150,7 @@ copyreg.constructor(_rebuild_meta)  # type: ignore[arg-type]
 
 
 def _name_of(f):
-    """What a pickle says of a function of C. Ours are bound to numbers, of which they are no
+    """What a pickle says of a C function. Ours are bound to numbers, of which they are no
     methods: they are found by name."""
     return f.__name__ if f.__module__ == "whet" else f.__reduce__()
 

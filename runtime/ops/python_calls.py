@@ -75,7 +75,7 @@ class Clock(Op):
 
 
 class OfNumbers(Op):
-    """A function of Python's on numbers of no dimension, whose result is a float or an int of
+    """A Python function on numbers of no dimension, whose result is a float or an int of
     modest size."""
     any_sizes = True
 

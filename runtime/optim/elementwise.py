@@ -275,7 +275,7 @@ class Elementwise(Optimizer):
             self._change_scalars(form.after, state, step, hypers[:len(hypers) - len(self.scalars)])
 
     def _write_update(self, form, values, held, step, hypers, differentiable):
-        """Write a parameter and its states, `held`, anew; `values` has the gradient, too."""
+        """Update a parameter and its states, `held`; `values` has the gradient, too."""
         if held[0].is_complex():
             values, held = ([whet.view_as_real(t) for t in ts] for ts in (values, held))
         computed = values[0].dtype

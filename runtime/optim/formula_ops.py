@@ -37,7 +37,7 @@ class Formula:
                 OURS.add(self.op)
 
     def __call__(self, operands):
-        """What it gives for these: tensors, or numbers of Python's."""
+        """What it gives for these: tensors, or Python numbers."""
         xs = [operands[i] for i in self.reads]
         if self.op is None:
             return xs[0]

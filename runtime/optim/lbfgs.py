@@ -124,7 +124,7 @@ class LBFGS(Optimizer):
         y, s = gradient - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = y.dot(s).item()
         if curvature > 1e-10:
-            # They are laid anew, and numbers in a tuple: a trace takes these whatever they hold.
+            # They are set again, and numbers in a tuple: a trace takes these whatever they hold.
             first = len(ys) == history_size
             state["old_dirs"] = ys = [*ys[first:], y]
             state["old_stps"] = ss = [*ss[first:], s]

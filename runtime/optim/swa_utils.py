@@ -48,7 +48,7 @@ def get_swa_multi_avg_fn():
     """
     def average(averaged, current, number):
         with whet.no_grad():
-            # No number of Python's: a trace would guard it.
+            # No Python number: a trace would guard it.
             share = 1 / (whet.as_tensor(number, dtype=whet.float64) + 1)
             for a, b in zip(averaged, current):
                 if a.is_floating_point() or a.is_complex():

@@ -155,7 +155,7 @@ class EventList(list):
         self.profile_memory, self.with_flops = profile_memory, with_flops
 
     def key_averages(self, group_by_input_shape=False, group_by_stack_n=0):
-        """Sums of events of one name; of one name and sizes, or lines of the user's."""
+        """Sums of events of one name; of one name and sizes, or user lines."""
         found: dict = {}
         for e in self:
             key = (e.key, str(e.input_shapes) if group_by_input_shape else "",

@@ -55,7 +55,7 @@ class NativeLog:
         return 0
 
     def seen(self, thing):
-        """Keep an object. Is it code of the user's?"""
+        """Keep an object. Is it user code?"""
         self.things[id(thing)] = thing
         return int(type(thing) is CodeType and is_users(thing))
 

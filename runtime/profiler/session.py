@@ -141,7 +141,7 @@ class profile:
     """Notes what runs between `start()` and `stop()`, or inside of a `with`, on all threads.
 
     `record_shapes`: sizes of operands; `profile_memory`: the bytes that each op makes;
-    `with_stack`: all lines of the user's that led to an op, else the innermost alone;
+    `with_stack`: all user lines that led to an op, else the innermost alone;
     `with_modules`: the modules that it ran in; `with_flops`: floating point operations, where the
     cost model of graphs knows them. `kernels=False` leaves replays of traced functions to their
     tables, so that they take no longer than ever, and shows each as a whole.

@@ -46,7 +46,7 @@ def line_of(code, instruction):
 
 class Frames:
     """Notes where the user's code is. A frame is noted as (code, instruction), and its line is
-    looked up when somebody asks. `stack`: all frames of the user's; `modules`: the modules whose
+    looked up when somebody asks. `stack`: all user frames; `modules`: the modules whose
     `forward` is running."""
 
     def __init__(self, stack, modules):
@@ -69,7 +69,7 @@ class Frames:
         return (None, None) if f is None else (f.f_code, f.f_lasti)
 
     def everything(self, f):
-        """All frames of the user's, or the innermost, and the modules."""
+        """All user frames, or the innermost, and the modules."""
         lines, modules = [], []
         while f is not None:
             code = f.f_code

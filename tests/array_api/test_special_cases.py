@@ -15,7 +15,7 @@ def sign(x):
 
 
 def python(fn):
-    """A function of Python's `math`, not a number where it has no answer."""
+    """A Python function `math`, not a number where it has no answer."""
     def call(*xs):
         try:
             return fn(*xs)

@@ -53,7 +53,7 @@ THINGS = {
     "a time": lambda x, n, a: time.perf_counter(),
     "a generator": lambda x, n, a: DRAW,
     "a cache": lambda x, n, a: cached,
-    "a function of C": lambda x, n, a: print,
+    "a C function": lambda x, n, a: print,
     "nothing": lambda x, n, a: None,
     "numbers": lambda x, n, a: [x.sum().item(), n],
     "a class": lambda x, n, a: float,

@@ -1,4 +1,4 @@
-"""Functions of C that act, in modules: code may take attributes named like them of others."""
+"""C functions that act, in modules: code may take attributes named like them of others."""
 import importlib
 import inspect
 import itertools

@@ -1,4 +1,4 @@
-"""Numbers of Python's among the arguments that become sizes: one recording serves all of them."""
+"""Python numbers among the arguments that become sizes: one recording serves all of them."""
 import random
 
 import pytest

@@ -24,7 +24,7 @@ USES = {
     "json": lambda xs: json.dumps(xs),
     "formatted": lambda xs: [f"{x:.2f}" for x in xs[1]],
     "a tensor": lambda xs: whet.tensor(xs) + 1,
-    "an array of NumPy's": lambda xs: np.array(xs).sum(),
+    "a NumPy array": lambda xs: np.array(xs).sum(),
     "a comparison": lambda xs: xs == [[0.0] * 3] * 2,
     "changed": lambda xs: xs.append([1]) or xs[0].pop() and xs,
     "kept": lambda xs: HISTORY.append(xs),

@@ -1,4 +1,4 @@
-"""Numbers of NumPy's among the arguments, others at each call: a schedule in an array, say."""
+"""NumPy numbers among the arguments, others at each call: a schedule in an array, say."""
 import math
 
 import numpy as np

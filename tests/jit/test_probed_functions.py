@@ -1,4 +1,4 @@
-"""Functions of C are asked what they do by calling them: nothing of the user's changes by that."""
+"""C functions are asked what they do by calling them: nothing of the user's changes by that."""
 import array
 import collections
 

@@ -1,4 +1,4 @@
-"""What a function of PyTorch's takes, and whether one of whet's takes the same."""
+"""What a PyTorch function takes, and whether one of whet's takes the same."""
 import inspect
 import re
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ def of_method(form):
 
 
 def of_signature(signature):
-    """The parameters of a signature of Python's."""
+    """The parameters of a Python signature."""
     return [Parameter(p.name, p.default, p.kind is P.KEYWORD_ONLY,
                       p.kind in (P.VAR_POSITIONAL, P.VAR_KEYWORD), p.kind is P.POSITIONAL_ONLY)
             for p in signature.parameters.values()]
@@ -117,7 +117,7 @@ def _value(text):
 
 
 def difference(forms, x, skip=0):
-    """How a function of whet's, `x`, takes other arguments than the forms, in words; "" where it
+    """How a whet function, `x`, takes other arguments than the forms, in words; "" where it
     takes them all. `skip` is the number of leading parameters of `x` that are bound."""
     try:
         ours = list(inspect.signature(x).parameters.values())[skip:]

@@ -36,7 +36,7 @@ def find(root, namespace):
 
 
 def public(namespace, space):
-    """(the public names of a namespace of PyTorch's, those that PyTorch says nothing of).
+    """(the public names of a PyTorch namespace, those that PyTorch says nothing of).
 
     Public is what `__all__` lists, and where there is none what is defined there. Modules count
     by the names in them."""

@@ -1,4 +1,4 @@
-"""Names of PyTorch's beside layers and ops: patterns of dimensions, schemas, throughput, facts of
+"""PyTorch names beside layers and ops: patterns of dimensions, schemas, throughput, facts of
 the processor."""
 import threading
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ GOOD = frozenset((EQUAL, SKIPPED, MATCHED))
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One call. `part` is a list of PyTorch's, `name` an entry of it, `what` a variant of the
+    """One call. `part` is a PyTorch list, `name` an entry of it, `what` a variant of the
     entry with its type, and `said` the call and the difference, for people."""
     part: str
     name: str

@@ -63,7 +63,7 @@ def function(fn):
 
 @functools.cache
 def read_with_whet(fn):
-    """A function of PyTorch's tests, with whet's names in its globals and closure for torch's."""
+    """A PyTorch function tests, with whet's names in its globals and closure for torch's."""
     names, codes = set(), [fn.__code__]
     while codes:
         code = codes.pop()
@@ -134,7 +134,7 @@ def value(v):
 
 
 def back(t):
-    """A tensor of whet's as one of torch's."""
+    """A whet tensor as one of torch's."""
     if not isinstance(t, whet.Tensor):
         return t
     plain = t.detach()

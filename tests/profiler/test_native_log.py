@@ -27,7 +27,7 @@ def operands(size=4):
 
 
 def python_calls(run):
-    """How many functions of Python's run, beside `run` itself."""
+    """How many Python functions run, beside `run` itself."""
     seen = []
     before = sys.getprofile()
     sys.setprofile(lambda frame, kind, _: kind == "call" and seen.append(frame.f_code))

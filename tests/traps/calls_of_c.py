@@ -75,7 +75,7 @@ def a_queue_is_emptied_by_a_bound_method():
     return f, calls
 
 
-# ---- functions of C that are called out of sight -------------------------------------------------
+# ---- C functions that are called out of sight -------------------------------------------------
 @trap
 def print_in_a_partial():
     """say = partial(print, flush=True), as in scripts for clusters."""
@@ -91,7 +91,7 @@ def print_in_a_partial():
 
 @trap
 def the_write_of_a_stream_in_a_partial():
-    """partial(stream.write, text): a method of C on an object of the library's."""
+    """partial(stream.write, text): a C method on an object of the library's."""
     stream = io.StringIO()
     note = functools.partial(stream.write, "called ")
     def f(x):

@@ -391,7 +391,7 @@ def results_are_objects_of_the_users():
 
 @trap
 def objects_that_live_on_inside_the_state():
-    """A run lays a new object of the user's in an attribute; the next one reads it and goes on."""
+    """A run lays a new user object in an attribute; the next one reads it and goes on."""
     class Carry:
         def __init__(self, h, n): self.h, self.n = h, n
         def next(self, x): return Carry(self.h * 0.5 + x, self.n + 1)

@@ -65,7 +65,7 @@ def a_question_after_backward_skips_the_step():
 
 @trap
 def an_error_of_the_users_after_backward():
-    """Every third call raises when the gradients are there, by a number of Python's."""
+    """Every third call raises when the gradients are there, by a Python number."""
     w, o = wide(), Box(n=0)
     def f(x):
         w.grad = None

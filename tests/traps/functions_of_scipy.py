@@ -1,4 +1,4 @@
-"""SciPy's functions in what is traced: of arrays, of tensors, of functions of the user's."""
+"""SciPy's functions in what is traced: of arrays, of tensors, of user functions."""
 import numpy as np
 import scipy.linalg
 import scipy.ndimage

@@ -11,7 +11,7 @@ from tests.traps.harness import leaf, outcome, ramp, thrice, trap
 
 # ---- whet's own names are patched ----------------------------------------------------------------
 def patched(owner, name, value, calls):
-    """Some calls, some with a name of whet's replaced, and some more."""
+    """Some calls, some with a whet name replaced, and some more."""
     before = vars(owner)[name]
     yield from calls()
     setattr(owner, name, value)

@@ -113,7 +113,7 @@ def powers_of_all_kinds():
 
 @trap
 def a_power_with_a_modulus():
-    """pow() with two and three arguments, and what else takes nothing but a number of Python's."""
+    """pow() with two and three arguments, and what else takes nothing but a Python number."""
     import random
     o, seeds = Box(n=1), random.Random(5)
     def f(x):

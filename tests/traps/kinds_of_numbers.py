@@ -199,7 +199,7 @@ def numbers_of_numpy_are_arguments():
 
 @trap
 def sizes_that_are_numbers_of_all_kinds():
-    """A size may be an int, a number of NumPy's, a bool; a float is an error."""
+    """A size may be an int, a NumPy number, a bool; a float is an error."""
     def f(x, k):
         many = list(range(int(k)))
         return outcome(lambda: x.repeat(k)), outcome(lambda: whet.zeros(k, 2)), many

@@ -1,4 +1,4 @@
-"""Functions of C that read, or write, NumPy arrays as memory, by whatever name they go."""
+"""C functions that read, or write, NumPy arrays as memory, by whatever name they go."""
 import re
 import struct
 

@@ -337,7 +337,7 @@ def an_own_kind_of_set():
 
 @trap
 def an_own_kind_of_bytes():
-    """Subclasses of bytearray, of an exception, of a structure of C."""
+    """Subclasses of bytearray, of an exception, of a C structure."""
     import ctypes
     class Raw(bytearray): pass
     class Fault(Exception): pass

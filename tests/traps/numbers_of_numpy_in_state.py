@@ -1,4 +1,4 @@
-"""Numbers of NumPy's in attributes, entries and options of optimizers: others at each call, of
+"""NumPy numbers in attributes, entries and options of optimizers: others at each call, of
 other types, the same object in two places."""
 import numpy as np
 import whet

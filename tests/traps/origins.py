@@ -1,4 +1,4 @@
-"""Code and classes of the user's that look like somebody else's: by the name of a file or a folder,
+"""Code and user classes that look like somebody else's: by the name of a file or a folder,
 by what a module says of itself, by the names of functions. Only where something is from counts."""
 import collections
 import contextlib
@@ -104,7 +104,7 @@ def a_module_says_that_it_is_pythons():
 
 @trap
 def a_module_says_that_it_is_numpys():
-    """__name__ = "numpy.linalg", in a text that was compiled as a file of NumPy's."""
+    """__name__ = "numpy.linalg", in a text that was compiled as a NumPy file."""
     import numpy.linalg
     return follows(written(numpy.linalg.__file__, __name__="numpy.linalg"))
 
@@ -171,7 +171,7 @@ def an_object_of_a_class_that_says_it_is_pythons():
 
 @trap
 def a_function_is_called_as_numpy_is():
-    """A function of the user's is called numpy, as the method is that our code asks for."""
+    """A user function is called numpy, as the method is that our code asks for."""
     calls_made = []
     def numpy(t):
         calls_made.append(len(calls_made))
@@ -183,7 +183,7 @@ def a_function_is_called_as_numpy_is():
     return f, calls
 
 
-# ---- functions that want numbers of Python's, or look past methods, by any name ------------------
+# ---- functions that want Python numbers, or look past methods, by any name ------------------
 scaled_by_two = math.ldexp
 
 
@@ -281,7 +281,7 @@ def who_is_alive_by_another_name():
 
 @trap
 def methods_called_as_what_watches():
-    """enable, freeze and ref of a class of the user's are not those of gc and weakref."""
+    """enable, freeze and ref of a user class are not those of gc and weakref."""
     class Layer:
         scale = 2.0
         def freeze(self): self.scale = self.scale + 1
@@ -302,7 +302,7 @@ higher = map
 
 @trap
 def a_map_by_another_name():
-    """A function of C that acts is given to a map of another name."""
+    """A C function that acts is given to a map of another name."""
     log = collections.deque()
     def f(x):
         list(higher(log.append, (1, 2)))
@@ -315,7 +315,7 @@ def a_map_by_another_name():
 
 @trap
 def an_attribute_called_base():
-    """`_base` of an object of the user's, and of tensors that are views and are none."""
+    """`_base` of a user object, and of tensors that are views and are none."""
     class Scaled:
         def __init__(self): self._base = 2.0
     o = Scaled()

@@ -1,4 +1,4 @@
-"""Functions and types of C that take numbers, lists and files in ways of their own."""
+"""C functions and types that take numbers, lists and files in ways of their own."""
 import collections
 import datetime
 import io
@@ -152,7 +152,7 @@ def lists_and_texts_times_a_number():
 # ---- files, and the time of this place -----------------------------------------------------------
 @trap
 def a_file_that_a_constructor_makes():
-    """with io.FileIO(path, "w"): nobody sees a type of C being called."""
+    """with io.FileIO(path, "w"): nobody sees a C type being called."""
     def f(x, path):
         with io.FileIO(path, "w"):
             return x * 2

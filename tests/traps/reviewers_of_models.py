@@ -236,7 +236,7 @@ def copies_and_pickles_inside():
 
 @trap
 def a_divergence_is_registered_later():
-    """register_kl for a class of the user's, then for its base, then forgotten."""
+    """register_kl for a user class, then for its base, then forgotten."""
     class Mine(distributions.Normal):
         pass
     p, q = Mine(ramp(2), ramp(2)), distributions.Normal(ramp(2) * 2, ramp(2))

@@ -229,7 +229,7 @@ def a_warning_of_ones_own_and_who_shows_it():
 
 @trap
 def print_is_patched():
-    """builtins.print is a function of the user's for a while; a module has its own."""
+    """builtins.print is a user function for a while; a module has its own."""
     import builtins
     lines = []
     def f(x):

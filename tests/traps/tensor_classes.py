@@ -17,7 +17,7 @@ class Kept(whet.Tensor):
 
 @trap
 def results_are_of_the_class():
-    """An op on a tensor of a class of the user's gives one of the class."""
+    """An op on a tensor of a user class gives one of the class."""
     def f(t): return (t * 2 + 1).relu()
     def calls(f):
         yield from thrice(lambda: kind(f(ramp(3).as_subclass(Kept))))

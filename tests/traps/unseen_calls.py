@@ -1,4 +1,4 @@
-"""Functions of C that act on the world, or read it, called by C or by a library: nobody sees it."""
+"""C functions that act on the world, or read it, called by C or by a library: nobody sees it."""
 import bisect
 import collections
 import contextlib

@@ -494,7 +494,7 @@ def numbers_are_asked_what_they_have():
 
 @trap
 def numbers_that_must_be_pythons_own():
-    """Functions of C that take an int as nothing but an int."""
+    """C functions that take an int as nothing but an int."""
     kept = collections.deque([1, 2, 3, 4, 5])
     def f(x, k, n):
         return (x * math.ldexp(1.0, k) + len(collections.deque(kept, n))

@@ -1,8 +1,8 @@
 """An exported function as a native library: a plain C interface, and nothing of Python behind it.
 
-Comes in: an `Exported`. Sizes that differ from call to call have bounds.
-Goes out: an object file or a library, and a header.
-Gives up: where the graph has what only NumPy or Python does, with the ops and the user's lines;
+Input: an `Exported`. Sizes that differ from call to call have bounds.
+Output: an object file or a library, and a header.
+Fails: where the graph has what only NumPy or Python does, with the ops and the user's lines;
     where sizes within the bounds are too many, or want too many lists; where nothing on this
     machine links, with the command.
 

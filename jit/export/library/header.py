@@ -106,7 +106,7 @@ typedef struct {{
 
 """
 PREPARE = """
-/* A call of other sizes than the last one of its context plans anew, which takes microseconds and
+/* A call of other sizes than the last one of its context plans again, which takes microseconds and
    allocates nothing. This does so before a call, and then these tell the sizes of inputs and
    results, which {p}_input and {p}_result tell as -1 where they differ, with the most bytes. */
 int {p}_prepare({p}_context *context, const {p}_sizes *sizes);

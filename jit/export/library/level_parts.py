@@ -18,7 +18,7 @@ class Kernel(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """A word that goes by sizes: an expression of Python's in the symbols and parts of a `Case`.
+    """A word that goes by sizes: a Python expression in the symbols and parts of a `Case`.
     `form` is how the number lies in the word, as NumPy calls it."""
 
     text: str

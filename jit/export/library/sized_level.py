@@ -41,7 +41,7 @@ from .level_parts import (
 from .level_program import Writer
 from .two_runs import TwoRuns
 
-CALL = re.compile(r"f\d+\(")  # a function of Python's in an expression
+CALL = re.compile(r"f\d+\(")  # a Python function in an expression
 SCANNED = 4096  # words: no larger array is a table of kernels
 FORMS = "float32", "float64", "int64"  # how a number of sizes may lie in a word
 

@@ -2,7 +2,7 @@
 
 Passes run once, at sizes of which no two happen to be equal. Their decisions, and what the two
 programs differ in, hold for other sizes too. So the lists that go another way at some sizes are
-planned again (see `SizedProgram.replan`), and nothing else is done anew.
+planned again (see `SizedProgram.replan`), and nothing else is repeated.
 """
 
 from __future__ import annotations

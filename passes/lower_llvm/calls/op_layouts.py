@@ -76,7 +76,7 @@ MISS = 1
 CORE_ARGUMENTS = (("ptr", "op"), ("ptr", "ins"), ("i64", "n"), ("ptr", "attrs"), ("ptr", "writer"))
 TIMED = 1 << 32                             # a bit in the number of operands: see `op_log.py`
 # words of a profiler's log, as byte offsets: where the next entry goes and where the memory ends;
-# functions of Python's, null where they are not wanted; the objects that Python was shown, and how
+# Python functions, null where they are not wanted; the objects that Python was shown, and how
 # many more have a place in that table
 LOG = {name: 8 * i for i, name in enumerate(("at", "end", "more", "seen", "where", "describe",
                                              "table", "left"))}

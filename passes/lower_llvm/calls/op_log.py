@@ -77,7 +77,7 @@ def _clock(m: Module) -> None:
 
 
 def _asked(m: Module) -> None:
-    """log_asked(function, thing): the number that a function of Python's returns, which is not
+    """log_asked(function, thing): the number that a Python function returns, which is not
     negative; or FAILED."""
     f = m.fn("log_asked", [("ptr", "function"), ("ptr", "thing")], "i64", "internal")
     g = Glue(f)

@@ -1,7 +1,7 @@
 """Kernels over single elements: each element of a result is computed alone.
 
-Comes in: expressions and how they are walked (`ir/kernel.py`), or which elements move.
-Goes out: a kernel whose work unit is a range of elements, or a block of them.
+Input: expressions and how they are walked (`ir/kernel.py`), or which elements move.
+Output: a kernel whose work unit is a range of elements, or a block of them.
 
     pointwise.py          expressions over elements; `operands.py` reads and writes these
     many_tensors.py       the same over many tensors side by side

@@ -1,7 +1,7 @@
 """Products of matrices: one canonical order of sums, and a kernel for each form of the operands.
 
-Comes in: element types and how operands lie, from the plans of `runtime/cpu/gemm.py` and its
-neighbours. Goes out: a kernel whose work units those plans share out.
+Input: element types and how operands lie, from the plans of `runtime/cpu/gemm.py` and its
+neighbours. Output: a kernel whose work units those plans share out.
 
     gemm.py            the usual one, with what is computed of each element as it is stored
     few_rows.py        few rows, whose matrix is read once

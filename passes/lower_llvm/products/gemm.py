@@ -135,7 +135,7 @@ def gemm(mod: Module, symbol: str, dtype: str, a_mode: str = "place", b_mode: st
     a_mode: "place" (read A where it is), "rows" or "cols" (pack it, widened; its k or its m
     adjacent). b_mode: "rows" or "cols" (pack panels of it on the way; its n adjacent, or any
     strides), "packed" (by `packed_panels.pack_b`), "place" (read B where it is, its n adjacent;
-    tiles read and write a panel's columns under a mask). dst: the element type of C, by default
+    tiles read and write a panel's columns under a mask). dst: the element C type, by default
     that of A and B. epilogue: see `Epilogue`.
     """
     _Gemm(mod, symbol, dtype, a_mode, b_mode, dst or dtype, epilogue).emit()

@@ -209,7 +209,7 @@ class BlockMask:
         return seen
 
     def __getitem__(self, index):
-        """The mask of some batches, heads and rows of blocks. Its `mask_mod` is to be set anew."""
+        """The mask of some batches, heads and rows of blocks. Its `mask_mod` must be set again."""
         index = index if isinstance(index, tuple) else (index,)
         index = tuple(slice(i, None if i == -1 else i + 1) if isinstance(i, int) else i
                       for i in (*index, slice(None), slice(None), slice(None))[:3])

@@ -57,7 +57,7 @@ def _swapped(module, tensors, tie_weights, strict):
     finally:
         for owner, leaf, before, replacement in reversed(places):
             now = owner.__dict__.get(leaf)
-            # the call assigned it anew: a result for the caller
+            # the call assigned it again: a result for the caller
             if now is not replacement and isinstance(tensors, dict):
                 prefix = next((n for n, v in tensors.items() if v is replacement), None)
                 if prefix is not None:

@@ -109,7 +109,7 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class OfFunction:
-    """Runs the body of a function of ONNX's, or of the model's own."""
+    """Runs the body of an ONNX function, or of the model's own."""
     plan: Plan
 
     def __call__(self, values: list[Any], settings: dict[str, Any]) -> tuple[Any, ...]:

@@ -57,7 +57,7 @@ def _frames():
     return f, lambda i: (np.arange(3.0) * i,)
 
 
-@row("a number of NumPy's, another at each call, such as an entry of a schedule")
+@row("a NumPy number, another at each call, such as an entry of a schedule")
 def _number_of_numpy():
     rates = np.linspace(1, 0.1, CALLS)
     def f(x, rate): return x * rate, (1 - rate) / 2

@@ -126,12 +126,12 @@ def _cache():
     return _cache_written_at(lambda i: whet.tensor([i]))
 
 
-@row("a cache that is written to at a position, a number of Python's")
+@row("a cache that is written to at a position, a Python number")
 def _position():
     return _cache_written_at(lambda i: i)
 
 
-@row("a cache that is written to, and read up to a position, a number of Python's")
+@row("a cache that is written to, and read up to a position, a Python number")
 def _start_pos():
     keys = whet.zeros(1, 2, 64, 4)
     def f(x, start_pos):

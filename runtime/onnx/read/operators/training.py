@@ -67,7 +67,7 @@ def adam(rate: Tensor, count: Tensor, *data: Tensor, alpha: float = 0.9, beta: f
 @operator("Gradient", domain=DOMAIN)
 def gradient(*inputs: Tensor, xs: list[str], zs: list[str] | None = None, y: str,
              body: Body | None = None) -> Any:
-    """The gradients of y by the first inputs. `body` computes y anew from all inputs."""
+    """The gradients of y by the first inputs. `body` recomputes y from all inputs."""
     assert body is not None
     higher = any(x.requires_grad for x in inputs)
     with enable_grad():
