@@ -4,7 +4,6 @@ An operator is a function of tensors with a name, and rules that are registered 
 its gradients, what a batch of calls is, what its results look like. A call of one with gradients is
 one `autograd.Function`, so traces, transforms and the engine take it as they take those.
 """
-import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,8 +12,9 @@ from . import dispatch_keys, op_schemas, ops
 from .amp import autocast, is_autocast_available, is_autocast_enabled
 from .autograd import inplace, modes
 from .autograd.function import Function
-from .dtypes import as_dtype, float64
+from .dtypes import as_dtype
 from .inferred_schemas import infer_schema
+from .operator_arguments import Arguments, Parameters, cast_floats, check_signature
 from .ops.dispatch_observers import call_custom
 from .ops.join import stack
 from .tensor import Tensor
@@ -109,7 +109,7 @@ class CustomOpDef:
         if not (space.isidentifier() and own.isidentifier()):
             raise ValueError(f"custom_op: a name is `namespace::name`, not {name!r}")
         signature = inspect.signature(fn)
-        _check_signature(name, signature, mutates, annotated)
+        check_signature(name, signature, mutates, annotated)
         self._parameters = Parameters.of(name, signature)
         self._qualname, self.__doc__ = name, fn.__doc__
         # kind of devices -> function
@@ -189,13 +189,13 @@ class CustomOpDef:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for kind, dtype in self._autocast.items():
             if is_autocast_enabled(kind):
-                args, kwargs = _cast(args, kind, dtype), _cast(kwargs, kind, dtype)
+                args, kwargs = cast_floats(args, kind, dtype), cast_floats(kwargs, kind, dtype)
                 with autocast(kind, enabled=False):
                     return self._called(args, kwargs)
         return self._called(args, kwargs)
 
     def _called(self, args: Any, kwargs: Any) -> Any:
-        call = _Arguments(self._parameters, args, kwargs)
+        call = Arguments(self._parameters, args, kwargs)
         if self._composite is not None:
             args, kwargs = call.filled(call.tensors)
             return self._composite(*args, **kwargs)
@@ -205,7 +205,7 @@ class CustomOpDef:
         call.let_go()                        # The graph has what the rule saved.
         return call.results(results)
 
-    def _run(self, call: "_Arguments", tensors: Sequence[Any]) -> Any:
+    def _run(self, call: Arguments, tensors: Sequence[Any]) -> Any:
         # the function is beneath gradients: it may ask for NumPy arrays
         tensors = [t.detach() if t.requires_grad else t for t in tensors]
         args, kwargs = call.filled(tensors)
@@ -220,7 +220,7 @@ class CustomOpDef:
                     "operator. Please return a clone.")
         return result
 
-    def _run_writing(self, call: "_Arguments") -> Any:
+    def _run_writing(self, call: Arguments) -> Any:
         written = [
             t for t, name in zip(call.tensors, call.names)
             if self._mutates == "unknown" or name in self._mutates]
@@ -268,128 +268,6 @@ class CustomOpDef:
         if self._batched is not None:
             methods["vmap"] = vmap
         return type(self.__name__, (Function,), {k: staticmethod(f) for k, f in methods.items()})
-
-
-@dataclasses.dataclass
-class Parameters:
-    """The parameters of an operator, as plain data: a trace looks at it."""
-    op: str
-    positional: tuple[str, ...]
-    keyword: tuple[str, ...]
-    defaults: dict[str, Any]
-
-    @classmethod
-    def of(cls, op: str, signature: inspect.Signature) -> "Parameters":
-        """The parameters that a signature of an operator states."""
-        kinds = inspect.Parameter
-        found = list(signature.parameters.values())
-        for p in found:
-            if p.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
-                raise ValueError(f"{op}: {p} takes any number of arguments, which an operator "
-                                 "may not")
-        return cls(op, tuple(p.name for p in found if p.kind is not kinds.KEYWORD_ONLY),
-                   tuple(p.name for p in found if p.kind is kinds.KEYWORD_ONLY),
-                   {p.name: p.default for p in found if p.default is not kinds.empty})
-
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments by their names."""
-        if len(args) > len(self.positional):
-            raise TypeError(f"{self.op}() takes {len(self.positional)} positional arguments but "
-                            f"{len(args)} were given")
-        bound = dict(zip(self.positional, args))
-        for name, x in kwargs.items():
-            if name in bound or name not in (*self.positional, *self.keyword):
-                raise TypeError(f"{self.op}() got an unexpected argument '{name}'")
-            bound[name] = x
-        whole = {**self.defaults, **bound}
-        missing = [n for n in (*self.positional, *self.keyword) if n not in whole]
-        if missing:
-            raise TypeError(f"{self.op}() missing argument '{missing[0]}'")
-        return {n: whole[n] for n in (*self.positional, *self.keyword)}
-
-
-class _Arguments:
-    """The arguments of one call: its tensors, in lists too, apart from the rest."""
-
-    def __init__(self, parameters: Parameters, args: Any, kwargs: Any):
-        self.parameters, self.bound = parameters, parameters.bind(args, kwargs)
-        self.result_type: Any = None
-        self.tensors: list[Any] = []
-        self.names: list[str] = []
-        self.places = {name: self._place(name, x) for name, x in self.bound.items()}
-
-    def _place(self, name: str, x: Any) -> Any:
-        if isinstance(x, Tensor):
-            self.tensors.append(x)
-            self.names.append(name)
-            return len(self.tensors) - 1
-        if isinstance(x, list | tuple) and any(isinstance(y, Tensor) for y in x):
-            return [self._place(name, y) for y in x]
-        return None
-
-    def filled(self, tensors: Sequence[Any], fill: Any = ...) -> Any:
-        """(positional, keyword) arguments with these tensors in their places; `fill` stands for
-        all else, where it is given."""
-        values = {name: _put(self.places[name], x, tensors, fill) for name, x in self.bound.items()}
-        return ([values[n] for n in self.parameters.positional],
-                {n: values[n] for n in self.parameters.keyword})
-
-    def let_go(self) -> None:
-        """Hold the tensors no longer, only where they were."""
-        self.bound, self.tensors = {}, [None] * len(self.tensors)
-
-    def results(self, made: Any) -> Any:
-        """What the Function gave, as the user's function did."""
-        return list(made) if self.result_type is list else made
-
-    def gradients(self, name: str, grads: Any) -> list[Any]:
-        """A gradient for each tensor, of those for each argument."""
-        grads = grads if isinstance(grads, tuple | list) else (grads,)
-        places = [self.places[n] for n in self.parameters.positional]
-        if len(grads) != len(places):
-            raise RuntimeError(f"{name}: the backward gave {len(grads)} gradients for "
-                               f"{len(places)} arguments")
-        found: list[Any] = [None] * len(self.tensors)
-        for place, g in zip(places, grads):
-            if isinstance(place, list):
-                for p, each in zip(place, [None] * len(place) if g is None else g):
-                    found[p] = each
-            elif place is not None:
-                found[place] = g
-        return found
-
-
-def _put(place: Any, x: Any, tensors: Sequence[Any], fill: Any) -> Any:
-    """An argument with other tensors in their places. No function inside of another: that would
-    hold itself, and the tensors until garbage is collected."""
-    if isinstance(place, list):
-        return [_put(p, y, tensors, fill) for p, y in zip(place, x)]
-    return tensors[place] if place is not None else x if fill is ... else fill
-
-
-def _check_signature(name: str, signature: inspect.Signature, mutates: str | Sequence[str],
-                     annotated: bool) -> None:
-    parameters = signature.parameters
-    unknown = [] if mutates == "unknown" else [n for n in mutates if n not in parameters]
-    if isinstance(mutates, str) and mutates != "unknown":
-        raise ValueError(f"{name}: mutates_args must be either a sequence of the names of the "
-                         f"arguments that are mutated or the string \"unknown\". Got: {mutates}")
-    if unknown:
-        raise ValueError(f"{name}: mutates_args names {unknown}, which are no arguments")
-    for p in parameters.values() if annotated else ():
-        if p.annotation is inspect.Parameter.empty:
-            raise ValueError(f"{name}: Parameter {p.name} must have a type annotation.")
-
-
-def _cast(x: Any, kind: str, dtype: Any) -> Any:
-    """Arguments with the floating point tensors of a kind of devices in another type."""
-    if isinstance(x, dict):
-        return {name: _cast(y, kind, dtype) for name, y in x.items()}
-    if isinstance(x, list | tuple):
-        return type(x)([_cast(y, kind, dtype) for y in x])
-    is_cast = (isinstance(x, Tensor) and x.is_floating_point() and x.dtype is not float64
-               and x.device.type == kind)
-    return x.to(dtype) if is_cast else x
 
 
 # ---- by name -------------------------------------------------------------------------------------
@@ -550,7 +428,7 @@ def opcheck(op: Any, args: Sequence[Any], kwargs: Any = None) -> dict[str, str]:
     {'test_schema': 'SUCCESS'}
     """
     found, kwargs = _find(op), kwargs or {}
-    call = _Arguments(found._parameters, args, kwargs)
+    call = Arguments(found._parameters, args, kwargs)
     before = [t.detach().clone() for t in call.tensors]
     result = found(*args, **kwargs)
     for t, was, name in zip(call.tensors, before, call.names):
