@@ -1,11 +1,39 @@
-"""Groups of one process, and what their members send each other."""
-import datetime
-import os
+"""What the members of a group of processes send each other. A group is one of one process (see
+`process_groups.py`)."""
 import pickle
-from enum import Enum
 
-from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes
+from .process_groups import (
+    Backend,
+    GroupMember,
+    ProcessGroup,
+    ReduceOp,
+    Work,
+    default_pg_timeout,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_node_local_rank,
+    get_pg_count,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    group,
+    init_process_group,
+    is_available,
+    is_backend_available,
+    is_gloo_available,
+    is_initialized,
+    is_mpi_available,
+    is_nccl_available,
+    is_torchelastic_launched,
+    is_ucc_available,
+    is_xccl_available,
+    member_of,
+    new_group,
+    new_subgroups,
+)
 from .stores import (
     DistBackendError,
     DistError,
@@ -30,260 +58,6 @@ __all__ = [
     "new_subgroups", "recv", "recv_object_list", "reduce", "reduce_scatter",
     "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list"]
 
-BACKENDS = "gloo", "mpi", "nccl", "ucc"
-
-
-default_pg_timeout = datetime.timedelta(minutes=30)
-
-
-class Backend(str):
-    """The name of what processes communicate by, in small letters.
-
-    >>> import whet
-    >>> whet.distributed.Backend("GLOO") == "gloo"
-    True
-    """
-    UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
-
-    def __new__(cls, name):
-        if not isinstance(name, str):
-            raise ValueError("Backend constructor parameter must be string-ish")
-        return super().__new__(cls, name.lower())
-
-
-class ReduceOp(Enum):
-    """How the tensors of all members become one. Of one tensor each gives the tensor."""
-    SUM = "sum"
-    AVG = "avg"
-    PRODUCT = "product"
-    MIN = "min"
-    MAX = "max"
-    BAND = "band"
-    BOR = "bor"
-    BXOR = "bxor"
-
-
-class ProcessGroup:
-    """A group of processes: this one."""
-
-    def __init__(self, backend):
-        self.backend = backend
-
-    def rank(self):
-        """The number of this process in it."""
-        return 0
-
-    def size(self):
-        """How many processes are in it."""
-        return 1
-
-
-class Work:
-    """What a collective with `async_op=True` returns: it is done."""
-
-    def wait(self, timeout=None):
-        """Wait until it is done."""
-        return True
-
-    def is_completed(self):
-        """Is it done?"""
-        return True
-
-    is_success = is_completed
-
-
-class _World:
-    """The group of all processes, once there is one."""
-    __slots__ = ("group",)
-
-    def __init__(self):
-        self.group = None
-
-
-_world = _World()
-
-
-class _WorldAsked(type):
-    @property
-    def WORLD(cls):
-        """The group of all processes; None before there is one."""
-        return modes.read(lambda: _world.group)
-
-
-class group(metaclass=_WorldAsked):
-    """Where `group.WORLD` is found."""
-
-
-GroupMember = group
-
-
-# ---- groups --------------------------------------------------------------------------------------
-@_declared_for_tracing.goes_by_no_size
-def is_available():
-    """Can groups be made? Such of one process can.
-
-    >>> import whet
-    >>> whet.distributed.is_available(), whet.distributed.is_initialized()
-    (True, False)
-    """
-    return True
-
-
-@_declared_for_tracing.goes_by_no_size
-def is_initialized():
-    """Is there a group of all processes?"""
-    return group.WORLD is not None
-
-
-def is_torchelastic_launched():
-    """Was this process started by a launcher that starts it again? No."""
-    return False
-
-
-def init_process_group(backend=None, init_method=None, timeout=None, world_size=-1, rank=-1,
-                       store=None, group_name="", pg_options=None, device_id=None):
-    """Make the group of all processes, which must be this one alone. Where `rank` and `world_size`
-    are not given, and no store or method that needs them, they are RANK and WORLD_SIZE of the
-    environment.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.get_rank(), dist.get_world_size()
-    (0, 1)
-    >>> t = whet.ones(2)
-    >>> dist.all_reduce(t)
-    >>> t
-    tensor([1., 1.])
-    >>> dist.destroy_process_group()
-    """
-    if is_initialized():
-        raise ValueError("trying to initialize the default process group twice!")
-    backend = "gloo" if backend is None else str(backend).lower()
-    if backend not in BACKENDS and ":" not in backend:
-        raise ValueError(f"Invalid backend: '{backend}'")
-    rank, world_size = (
-        _of_environment(name) if value == -1 and store is None else value
-        for name, value in (("RANK", rank), ("WORLD_SIZE", world_size)))
-    if world_size != 1:
-        raise NotImplementedError(
-            f"init_process_group(): world_size is {world_size}, and processes cannot send each "
-            "other tensors here: a group has one member. Start one process (world_size=1); its "
-            "kernels use all threads")
-    if rank != 0:
-        raise ValueError(f"init_process_group(): the rank in a group of one is 0, not {rank}")
-    _world.group = ProcessGroup(backend)
-
-
-def _of_environment(name):
-    try:
-        return int(os.environ[name])
-    except KeyError:
-        raise ValueError(
-            "Error initializing whet.distributed using env:// rendezvous: environment variable "
-            f"{name} expected, but not set") from None
-
-
-def destroy_process_group(group=None):
-    """End a group; the one of all processes where none is given."""
-    if _member(group) is _world.group:
-        _world.group = None
-
-
-def new_group(ranks=None, timeout=None, backend=None, pg_options=None,
-              use_local_synchronization=False, group_desc=None, device_id=None):
-    """A group of some of the processes: of this one.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.get_world_size(dist.new_group([0]))
-    1
-    >>> dist.destroy_process_group()
-    """
-    known = _member(None)
-    if ranks is not None and list(ranks) != [0]:
-        raise ValueError(
-            "the new group's rank should be within the world_size set by init_process_group")
-    return ProcessGroup(known.backend if backend is None else str(backend).lower())
-
-
-def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None,
-                  group_desc=None):
-    """(the group of this process, all groups) of so many processes each: of this one."""
-    _member(group)
-    if group_size not in (None, 1):
-        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size (1)")
-    made = new_group(None, timeout, backend, pg_options)
-    return made, [made]
-
-
-def _member(of):
-    """The group that is meant."""
-    known = group.WORLD
-    if known is None:
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call "
-            "init_process_group.")
-    return known if of is None else of
-
-
-@_declared_for_tracing.goes_by_no_size
-def get_rank(group=None):
-    """The number of this process in a group."""
-    return _member(group).rank()
-
-
-@_declared_for_tracing.goes_by_no_size
-def get_world_size(group=None):
-    """How many processes are in a group.
-
-    >>> import whet
-    >>> dist = whet.distributed
-    >>> dist.init_process_group("gloo", rank=0, world_size=1)
-    >>> dist.get_world_size()
-    1
-    >>> dist.destroy_process_group()
-    """
-    return _member(group).size()
-
-
-def get_backend(group=None):
-    """The name of what the processes of a group communicate by."""
-    return _member(group).backend
-
-
-def get_global_rank(group, group_rank):
-    """The number, among all, of a process in a group."""
-    return group_rank
-
-
-def get_group_rank(group, global_rank):
-    """The number in a group of a process."""
-    return global_rank
-
-
-def get_node_local_rank(fallback_rank=None):
-    """The number of this process on its machine: LOCAL_RANK of the environment."""
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
-    if fallback_rank is None:
-        raise RuntimeError(
-            "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
-            "`get_node_local_rank` to work, assuming you are not running in a multi-device "
-            "context and want the code to run locally instead.")
-    return int(fallback_rank)
-
-
-def get_pg_count():
-    """How many groups of all processes there are."""
-    return int(is_initialized())
-
-
-def get_process_group_ranks(group=None):
-    """The numbers, among all, of the processes in a group."""
-    return [*range(_member(group).size())]
-
 
 # ---- collectives ---------------------------------------------------------------------------------
 def _done(async_op):
@@ -292,7 +66,7 @@ def _done(async_op):
 
 def _check_root(name, rank, group, in_group=None):
     """Raise where the process that sends to all, or gets from all, is none of the group."""
-    _member(group)
+    member_of(group)
     for x in (rank, in_group):
         if x not in (0, None):
             raise ValueError(f"{name}(): Global rank {x} is not part of group")
@@ -331,7 +105,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     tensor([3.])
     >>> dist.destroy_process_group()
     """
-    _member(group)
+    member_of(group)
     return _done(async_op)
 
 
@@ -366,13 +140,13 @@ def barrier(group=None, async_op=False, device_ids=None):
     >>> dist.barrier()
     >>> dist.destroy_process_group()
     """
-    _member(group)
+    member_of(group)
     return _done(async_op)
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
     """Wait until all members are here; an error for members that are late."""
-    _member(group)
+    member_of(group)
 
 
 def all_gather(tensor_list, tensor, group=None, async_op=False):
@@ -387,7 +161,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     [tensor([1., 1.])]
     >>> dist.destroy_process_group()
     """
-    _member(group)
+    member_of(group)
     _copy("all_gather", _only("all_gather", "tensor_list", tensor_list), tensor)
     return _done(async_op)
 
@@ -404,7 +178,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    _member(group)
+    member_of(group)
     _copy("all_gather_into_tensor", output_tensor, input_tensor)
     return _done(async_op)
 
@@ -439,7 +213,7 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
     """Let each member have the sum (say) of its tensors in the lists of all."""
-    _member(group)
+    member_of(group)
     _copy("reduce_scatter", output, _only("reduce_scatter", "input_list", input_list))
     return _done(async_op)
 
@@ -456,14 +230,14 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    _member(group)
+    member_of(group)
     _copy("reduce_scatter_tensor", output, input)
     return _done(async_op)
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
     """Let each member have its tensors of the lists of all."""
-    _member(group)
+    member_of(group)
     _copy("all_to_all", _only("all_to_all", "output_tensor_list", output_tensor_list),
           _only("all_to_all", "input_tensor_list", input_tensor_list))
     return _done(async_op)
@@ -472,7 +246,7 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None,
                       async_op=False):
     """Let each member have its parts of the tensors of all."""
-    _member(group)
+    member_of(group)
     _copy("all_to_all_single", output, input)
     return _done(async_op)
 
@@ -495,7 +269,7 @@ def all_gather_object(object_list, obj, group=None):
     [{'loss': 0.5}]
     >>> dist.destroy_process_group()
     """
-    _member(group)
+    member_of(group)
     object_list[0] = _sent(obj)
 
 
@@ -534,14 +308,14 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
 # ---- from one to another -------------------------------------------------------------------------
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
     """Send a tensor to another member: there is none."""
-    _member(group)
+    member_of(group)
     raise ValueError("Invalid destination rank: destination rank should not be the same as the "
                      "rank of the current process, and there is no other")
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None):
     """Receive a tensor from another member: there is none."""
-    _member(group)
+    member_of(group)
     raise ValueError("Invalid source rank: source rank should not be the same as the rank of the "
                      "current process, and there is no other")
 
@@ -568,33 +342,9 @@ class P2POp:
             raise ValueError("Invalid ``op``. Expected ``op`` to be of type "
                              "``whet.distributed.isend`` or ``whet.distributed.irecv``.")
         self.op, self.tensor, self.peer, self.tag = op, tensor, peer, tag
-        self.group = _member(group)
+        self.group = member_of(group)
 
 
 def batch_isend_irecv(p2p_op_list):
     """Send and receive several tensors."""
     return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]
-
-
-# ---- what there is -------------------------------------------------------------------------------
-def is_gloo_available():
-    """May a group have this name? It may: programs choose it for the CPU."""
-    return True
-
-
-def is_nccl_available():
-    """Do devices communicate by this? They do not."""
-    return False
-
-
-is_mpi_available = is_ucc_available = is_xccl_available = is_nccl_available
-
-
-def is_backend_available(backend):
-    """May a group have this name without it being needed for devices?
-
-    >>> import whet
-    >>> whet.distributed.is_backend_available("gloo")
-    True
-    """
-    return backend.lower() == "gloo"
