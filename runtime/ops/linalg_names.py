@@ -3,6 +3,7 @@ ones."""
 
 from .. import linalg, return_types
 from ..dtypes import COMPLEX
+from . import low_rank
 from .elimination import lu_unpack, packed_lu
 from .lapack import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
 from .out_arguments import with_out
@@ -113,7 +114,7 @@ def publish():
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
     METHODS["lu"], F["lu"] = packed_lu, with_out(packed_lu, "lu", casts=True)
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(
-        lu_unpack), linalg.pca_lowrank, linalg.svd_lowrank
+        lu_unpack), low_rank.pca_lowrank, low_rank.svd_lowrank
 
 
 def _torch_svd(input, some=True, compute_uv=True):
