@@ -314,18 +314,51 @@ def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: An
 
 
 def register_vmap(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """`CustomOpDef.register_vmap` of an operator or of its name."""
+    """`CustomOpDef.register_vmap` of an operator or of its name.
+
+    >>> import whet
+    >>> @whet.library.custom_op("docs::triple", mutates_args=())
+    ... def triple(x: whet.Tensor) -> whet.Tensor:
+    ...     return x * 3
+    >>> @whet.library.register_vmap("docs::triple")
+    ... def batched(info, in_dims, x):
+    ...     return triple(x), in_dims[0]
+    >>> whet.vmap(triple)(whet.ones(2, 1)).tolist()
+    [[3.0], [3.0]]
+    """
     return _find(op).register_vmap(func)
 
 
 def register_fake(op: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """`CustomOpDef.register_fake` of an operator or of its name."""
+    """`CustomOpDef.register_fake` of an operator or of its name.
+
+    >>> import whet
+    >>> @whet.library.custom_op("docs::rows", mutates_args=())
+    ... def rows(x: whet.Tensor) -> whet.Tensor:
+    ...     return x.sum(1)
+    >>> @whet.library.register_fake("docs::rows")
+    ... def look(x):
+    ...     return x.new_empty(x.shape[0])
+    >>> rows(whet.empty(3, 5, device="meta")).shape
+    whet.Size([3])
+    """
     found = _find(op)
     return found.register_fake if func is None else found.register_fake(func)
 
 
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, *, lib: Any = None) -> Any:
-    """`CustomOpDef.register_kernel` of an operator or of its name."""
+    """`CustomOpDef.register_kernel` of an operator or of its name.
+
+    >>> import whet
+    >>> @whet.library.custom_op("docs::fourth", mutates_args=())
+    ... def fourth(x: whet.Tensor) -> whet.Tensor:
+    ...     return x * x * x * x
+    >>> @whet.library.register_kernel("docs::fourth", "cpu")
+    ... def on_the_cpu(x):
+    ...     return x.square().square()
+    >>> fourth(whet.tensor([2.0]))
+    tensor([16.])
+    """
     return _find(op).register_kernel(device_types, func)
 
 

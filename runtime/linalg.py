@@ -245,7 +245,12 @@ def cross(input, other, *, dim=-1):
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """The diagonals of matrices."""
+    """The diagonals of matrices.
+
+    >>> import whet
+    >>> whet.linalg.diagonal(whet.tensor([[1., 2.], [3., 4.]]))
+    tensor([1., 4.])
+    """
     return A.diagonal(offset, dim1, dim2)
 
 
@@ -338,7 +343,15 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False):
 
 
 def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
-    """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`."""
+    """(X with A @ X = b, a copy of A): the older form of `linalg.solve_triangular`.
+
+    >>> import whet
+    >>> A = whet.tensor([[2., 1.], [0., 1.]])
+    >>> x, _ = whet.triangular_solve(whet.tensor([[4.], [2.]]), A)
+    >>> x
+    tensor([[1.],
+            [2.]])
+    """
     _check_one_type("triangular_solve", b=b, A=A)
     x = solve_triangular(A.mT, b, upper=not upper, unitriangular=unitriangular) if transpose else \
         solve_triangular(A, b, upper=upper, unitriangular=unitriangular)

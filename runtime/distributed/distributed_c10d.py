@@ -110,7 +110,17 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
 
 
 def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_dst=None):
-    """Let member `dst` have the sum (say) of the tensors of all."""
+    """Let member `dst` have the sum (say) of the tensors of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> t = whet.tensor([3.0])
+    >>> dist.reduce(t, dst=0)
+    >>> t
+    tensor([3.])
+    >>> dist.destroy_process_group()
+    """
     _check_root("reduce", dst, group, group_dst)
     return _done(async_op)
 
@@ -145,7 +155,14 @@ def barrier(group=None, async_op=False, device_ids=None):
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks=False):
-    """Wait until all members are here; an error for members that are late."""
+    """Wait until all members are here; an error for members that are late.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.monitored_barrier()
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
 
 
@@ -184,7 +201,17 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
 
 
 def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group_dst=None):
-    """Let member `dst` have the tensors of all."""
+    """Let member `dst` have the tensors of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> parts = [whet.empty(2)]
+    >>> dist.gather(whet.ones(2), parts, dst=0)
+    >>> parts
+    [tensor([1., 1.])]
+    >>> dist.destroy_process_group()
+    """
     _check_root("gather", dst, group, group_dst)
     if gather_list is None:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
@@ -212,7 +239,17 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
 
 def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=False):
-    """Let each member have the sum (say) of its tensors in the lists of all."""
+    """Let each member have the sum (say) of its tensors in the lists of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> part = whet.empty(2)
+    >>> dist.reduce_scatter(part, [whet.ones(2)])
+    >>> part
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
     _copy("reduce_scatter", output, _only("reduce_scatter", "input_list", input_list))
     return _done(async_op)
@@ -236,7 +273,17 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False):
-    """Let each member have its tensors of the lists of all."""
+    """Let each member have its tensors of the lists of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> parts = [whet.empty(2)]
+    >>> dist.all_to_all(parts, [whet.ones(2)])
+    >>> parts
+    [tensor([1., 1.])]
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
     _copy("all_to_all", _only("all_to_all", "output_tensor_list", output_tensor_list),
           _only("all_to_all", "input_tensor_list", input_tensor_list))
@@ -245,7 +292,17 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
 
 def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=None, group=None,
                       async_op=False):
-    """Let each member have its parts of the tensors of all."""
+    """Let each member have its parts of the tensors of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> part = whet.empty(2)
+    >>> dist.all_to_all_single(part, whet.ones(2))
+    >>> part
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
     _copy("all_to_all_single", output, input)
     return _done(async_op)
@@ -274,7 +331,17 @@ def all_gather_object(object_list, obj, group=None):
 
 
 def gather_object(obj, object_gather_list=None, dst=None, group=None, group_dst=None):
-    """Let member `dst` have the objects of all."""
+    """Let member `dst` have the objects of all.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> found = [None]
+    >>> dist.gather_object({"loss": 0.5}, found, dst=0)
+    >>> found
+    [{'loss': 0.5}]
+    >>> dist.destroy_process_group()
+    """
     _check_root("gather_object", dst, group, group_dst)
     if object_gather_list is None:
         raise ValueError("Argument ``object_gather_list`` must be specified on destination rank.")
@@ -299,7 +366,17 @@ def broadcast_object_list(object_list, src=None, group=None, device=None, group_
 
 def scatter_object_list(scatter_object_output_list, scatter_object_input_list=None, src=None,
                         group=None, group_src=None):
-    """Let each member have its object of those that member `src` has."""
+    """Let each member have its object of those that member `src` has.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> found = [None]
+    >>> dist.scatter_object_list(found, ["mine"], src=0)
+    >>> found
+    ['mine']
+    >>> dist.destroy_process_group()
+    """
     _check_root("scatter_object_list", src, group, group_src)
     scatter_object_output_list[0] = _sent(
         _only("scatter_object_list", "scatter_object_input_list", scatter_object_input_list or []))

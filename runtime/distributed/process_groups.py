@@ -28,7 +28,12 @@ class Backend(str):
 
 
 class ReduceOp(Enum):
-    """How the tensors of all members become one. Of one tensor each gives the tensor."""
+    """How the tensors of all members become one. Of one tensor each gives the tensor.
+
+    >>> import whet
+    >>> whet.distributed.ReduceOp.SUM.name
+    'SUM'
+    """
     SUM = "sum"
     AVG = "avg"
     PRODUCT = "product"
@@ -40,7 +45,16 @@ class ReduceOp(Enum):
 
 
 class ProcessGroup:
-    """A group of processes: this one."""
+    """A group of processes: this one.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> world = dist.group.WORLD
+    >>> world.rank(), world.size()
+    (0, 1)
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(self, backend):
         self.backend = backend
@@ -55,7 +69,16 @@ class ProcessGroup:
 
 
 class Work:
-    """What a collective with `async_op=True` returns: it is done."""
+    """What a collective with `async_op=True` returns: it is done.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> work = dist.all_reduce(whet.ones(2), async_op=True)
+    >>> work.wait()
+    True
+    >>> dist.destroy_process_group()
+    """
 
     def wait(self, timeout=None):
         """Wait until it is done."""
@@ -106,12 +129,22 @@ def is_available():
 
 @_declared_for_tracing.goes_by_no_size
 def is_initialized():
-    """Is there a group of all processes?"""
+    """Is there a group of all processes?
+
+    >>> import whet
+    >>> whet.distributed.is_initialized()
+    False
+    """
     return group.WORLD is not None
 
 
 def is_torchelastic_launched():
-    """Was this process started by a launcher that starts it again? No."""
+    """Was this process started by a launcher that starts it again? No.
+
+    >>> import whet
+    >>> whet.distributed.is_torchelastic_launched()
+    False
+    """
     return False
 
 
@@ -160,7 +193,17 @@ def _of_environment(name):
 
 
 def destroy_process_group(group=None):
-    """End a group; the one of all processes where none is given."""
+    """End a group; the one of all processes where none is given.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.is_initialized()
+    True
+    >>> dist.destroy_process_group()
+    >>> dist.is_initialized()
+    False
+    """
     if member_of(group) is _world.group:
         _world.group = None
 
@@ -185,7 +228,16 @@ def new_group(ranks=None, timeout=None, backend=None, pg_options=None,
 
 def new_subgroups(group_size=None, group=None, timeout=None, backend=None, pg_options=None,
                   group_desc=None):
-    """(the group of this process, all groups) of so many processes each: of this one."""
+    """(the group of this process, all groups) of so many processes each: of this one.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> mine, every = dist.new_subgroups(1)
+    >>> dist.get_world_size(mine), len(every)
+    (1, 1)
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
     if group_size not in (None, 1):
         raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size (1)")
@@ -205,7 +257,15 @@ def member_of(of):
 
 @_declared_for_tracing.goes_by_no_size
 def get_rank(group=None):
-    """The number of this process in a group."""
+    """The number of this process in a group.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_rank()
+    0
+    >>> dist.destroy_process_group()
+    """
     return member_of(group).rank()
 
 
@@ -224,22 +284,51 @@ def get_world_size(group=None):
 
 
 def get_backend(group=None):
-    """The name of what the processes of a group communicate by."""
+    """The name of what the processes of a group communicate by.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_backend()
+    'gloo'
+    >>> dist.destroy_process_group()
+    """
     return member_of(group).backend
 
 
 def get_global_rank(group, group_rank):
-    """The number, among all, of a process in a group."""
+    """The number, among all, of a process in a group.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_global_rank(dist.group.WORLD, 0)
+    0
+    >>> dist.destroy_process_group()
+    """
     return group_rank
 
 
 def get_group_rank(group, global_rank):
-    """The number in a group of a process."""
+    """The number in a group of a process.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_group_rank(dist.group.WORLD, 0)
+    0
+    >>> dist.destroy_process_group()
+    """
     return global_rank
 
 
 def get_node_local_rank(fallback_rank=None):
-    """The number of this process on its machine: LOCAL_RANK of the environment."""
+    """The number of this process on its machine: LOCAL_RANK of the environment.
+
+    >>> import whet
+    >>> whet.distributed.get_node_local_rank(fallback_rank=0)
+    0
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
@@ -251,23 +340,46 @@ def get_node_local_rank(fallback_rank=None):
 
 
 def get_pg_count():
-    """How many groups of all processes there are."""
+    """How many groups of all processes there are.
+
+    >>> import whet
+    >>> whet.distributed.get_pg_count()
+    0
+    """
     return int(is_initialized())
 
 
 def get_process_group_ranks(group=None):
-    """The numbers, among all, of the processes in a group."""
+    """The numbers, among all, of the processes in a group.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_process_group_ranks()
+    [0]
+    >>> dist.destroy_process_group()
+    """
     return [*range(member_of(group).size())]
 
 
 # ---- what there is -------------------------------------------------------------------------------
 def is_gloo_available():
-    """May a group have this name? It may: programs choose it for the CPU."""
+    """May a group have this name? It may: programs choose it for the CPU.
+
+    >>> import whet
+    >>> whet.distributed.is_gloo_available()
+    True
+    """
     return True
 
 
 def is_nccl_available():
-    """Do devices communicate by this? They do not."""
+    """Do devices communicate by this? They do not.
+
+    >>> import whet
+    >>> whet.distributed.is_nccl_available()
+    False
+    """
     return False
 
 

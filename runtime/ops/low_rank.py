@@ -6,7 +6,14 @@ from .surface import FUNCTIONS as _F
 
 
 def svd_lowrank(A, q=6, niter=2, M=None):
-    """U, S, V of a matrix of about rank q, found by multiplying it with random vectors."""
+    """U, S, V of a matrix of about rank q, found by multiplying it with random vectors.
+
+    >>> import whet
+    >>> A = whet.outer(whet.tensor([1., 2., 2.]), whet.tensor([3., 4.]))
+    >>> u, s, v = whet.svd_lowrank(A, q=1)
+    >>> s
+    tensor([15.])
+    """
     q = 6 if q is None else q
     _check_one_type("svd_lowrank", A=A, M=M)
     if A.ndim < 2 or M is not None and M.ndim > A.ndim:
@@ -25,7 +32,13 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """The principal components of rows: `svd_lowrank` after their mean is subtracted."""
+    """The principal components of rows: `svd_lowrank` after their mean is subtracted.
+
+    >>> import whet
+    >>> u, s, v = whet.pca_lowrank(whet.tensor([[1., 0.], [2., 0.], [3., 0.]]), q=1)
+    >>> s
+    tensor([1.4142])
+    """
     q = min(6, *A.shape[-2:]) if q is None else q
     if not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
