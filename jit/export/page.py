@@ -12,7 +12,7 @@ from whet.ir.drawing import amount
 from whet.ir.folded_drawing import Folded
 from whet.ir.graph import Graph
 
-from ..report.page import data, document, figures, folded, framed
+from ..report.page import details, document, figures, framed, views_of
 
 
 def page(e: Any, inside: bool) -> str:
@@ -26,8 +26,8 @@ def page(e: Any, inside: bool) -> str:
     python = {id(n) for n in program.called}
     notes = {i: "in Python" for i, n in enumerate(program.nodes) if id(n) in python}
     graphs = [
-        data(Folded(runs, colours, notes, frozenset())),
-        data(Folded(e.graph, colours, {}, frozenset())),
+        views_of(Folded(runs, colours, notes, frozenset())),
+        views_of(Folded(e.graph, colours, {}, frozenset())),
     ]
     flops = sum(cost.operations(n, e.graph.types) for n in e.graph.nodes)
     facts = [
@@ -37,8 +37,8 @@ def page(e: Any, inside: bool) -> str:
         (amount(flops, "flop"), "computed"),
         (amount(sum(program.footprint().values())), "held at most"),
     ]
-    more = folded("What must be so of a call", [repr(p) for p in e.preconditions])
-    more += folded("What was rewritten", e.rewrites)
+    more = details("What must be so of a call", [repr(p) for p in e.preconditions])
+    more += details("What was rewritten", e.rewrites)
     return str(
         framed(
             html.escape(e.name), figures(facts), ("As it runs", "As exported"), graphs, more, inside

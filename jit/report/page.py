@@ -45,9 +45,10 @@ def page(traced: Traced, inside: bool = True) -> str:
         return f"<h1>{name}</h1><p>Nothing is recorded: {html.escape(str(why))}</p>"
     before, after, colours, notes = pictures(traced, *found)
     own = lines_of(traced.fn)
-    graphs = [data(Folded(after, colours, notes, own)), data(Folded(before, colours, {}, own))]
-    more = folded("What became of the calls", summary.screen(traced).splitlines())
-    more += folded("What is compared before a replay",
+    graphs = [views_of(Folded(after, colours, notes, own)),
+              views_of(Folded(before, colours, {}, own))]
+    more = details("What became of the calls", summary.screen(traced).splitlines())
+    more += details("What is compared before a replay",
                    [explain.guard_text(g) for g in explain.guarded(traced, *found)])
     facts = figures(costs(traced, *found, before, after))
     return framed(name, facts, ("As it runs", "As recorded"), graphs, more, inside)
@@ -55,7 +56,7 @@ def page(traced: Traced, inside: bool = True) -> str:
 
 def framed(name: str, facts: str, titles: tuple[str, str], graphs: Sequence[dict[str, Any]],
            more: str, inside: bool) -> str:
-    """Two graphs (as `data` gives them) that a button each shows, with figures above and more
+    """Two graphs (as `views_of` gives them) that a button each shows, with figures above and more
     below, as HTML."""
     key = "whet-" + hashlib.sha256(repr(graphs).encode()).hexdigest()[:12]
     return (
@@ -70,7 +71,7 @@ def framed(name: str, facts: str, titles: tuple[str, str], graphs: Sequence[dict
         'lines"></div><div class="path"></div>'
         f'<div class="main"><div class="canvas"></div><div class="side"></div></div>{more}'
         f'<script>{asset("page.js")}(document.getElementById("{key}"), '
-        f'{text(graphs)})</script></div>')
+        f'{script_json(graphs)})</script></div>')
 
 
 def document(title: str, body: str) -> str:
@@ -88,7 +89,7 @@ def asset(name: str) -> str:
         return f.read()
 
 
-def text(x: Any) -> str:
+def script_json(x: Any) -> str:
     """Data as JSON that nothing in a page takes for a tag."""
     said = json.dumps(x, separators=(",", ":"), ensure_ascii=False)
     return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -104,13 +105,13 @@ def lines_of(fn: Callable[..., Any]) -> frozenset[str]:
                      for line in range(code.co_firstlineno, last + 1))
 
 
-def data(folded: Folded) -> dict[str, Any]:
+def views_of(folded: Folded) -> dict[str, Any]:
     """The views of a graph as plain data."""
     effort = max(LEAST, min(1.0, VIEWS / len(folded.views)))
-    return {"views": [shown(folded, v, effort) for v in folded.views]}
+    return {"views": [view_data(folded, v, effort) for v in folded.views]}
 
 
-def shown(folded: Folded, v: View, effort: float) -> dict[str, Any]:
+def view_data(folded: Folded, v: View, effort: float) -> dict[str, Any]:
     """A view as plain data: its boxes and links where they are drawn."""
     d = v.drawing(effort)
     numbers = {k: i for i, k in enumerate(d.boxes)}
@@ -153,7 +154,7 @@ def figures(pairs: Iterable[tuple[object, str]]) -> str:
     return "".join(f'<div class="fact"><b>{a}</b> <span>{b}</span></div>' for a, b in pairs)
 
 
-def folded(title: str, lines: Sequence[str]) -> str:
+def details(title: str, lines: Sequence[str]) -> str:
     """Lines that are shown when asked for."""
     said = html.escape("\n".join(lines))
     return f"<details><summary>{title}</summary><pre>{said}</pre></details>" if lines else ""
