@@ -66,7 +66,9 @@ class Arrays:
         # id of an array that was found outside -> a tensor around it
         self.around: dict[int, Base] = {}
         self.described: set[int] = set()     # ids of what results and effects were made of
-        self.wrote, self.asks = False, False
+        self.wrote = False
+        # how NumPy takes errors in numbers: may the run go by it, and is it a guard already?
+        self.may_go_by_settings, self.goes_by_settings = False, False
         self.can_stand = True                # for arrays, unless the world is solid
 
     def stand_in(self, real: NumPyArray, has_tensor: bool = False) -> Array:
@@ -132,14 +134,17 @@ class Arrays:
     def of(self, t: Base) -> Array:
         """`t.numpy()`: a stand-in for the array."""
         with modes.no_grad():
-            a = t._array
-            steps = element_strides(a)
-            part = apply(as_strided_op, (t.detach(),),
-                         dict(size=a.shape, stride=steps, offset=0, base_stride=steps))
-        if not self.asks:
-            self.asks = True
-            self.rec.read(lambda: tuple(np.geterr().values()))
+            # a view of all of it, whatever its sizes
+            part = apply(REGISTRY["permute"], (t.detach(),), dict(dims=tuple(range(t.ndim))))
+        self.may_go_by_settings = True
         return self.new_stand_in(part._array, wrap(part._array))
+
+    def note_settings(self) -> None:
+        """Make it a guard how NumPy takes errors in numbers, for a call on what a tensor showed. In
+        a function that names NumPy, or is given arrays, it is one anyway."""
+        if self.may_go_by_settings and not self.goes_by_settings:
+            self.goes_by_settings = True
+            self.rec.read(lambda: tuple(np.geterr().values()))
 
     def problem(self, differentiable: bool) -> str | None:
         """What the run did that a replay does not, in words. Called when everything that the run
@@ -243,6 +248,7 @@ class Arrays:
             return like(made, shown)
         arrays = [y for y in several(made) if type(y) is np.ndarray]
         snapshot = [t for t in tensors if any(overlap(y, t._array) for y in arrays)]
+        self.note_settings()
         with modes.no_grad():
             results = apply(numpy_call, tensors, attrs)
         if self.rec.reason:
@@ -326,6 +332,7 @@ class Arrays:
     def new_numbers(self, target: Array, call: Call) -> Base | None:
         """What a call would write into an array; None if NumPy raises or warns."""
         attrs, tensors = call
+        self.note_settings()
         with modes.no_grad():
             try:
                 writes = [t is tensor_of(target) for t in tensors].index(True)

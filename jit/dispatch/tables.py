@@ -5,6 +5,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from whet.tensor_base import Base
 
 from ..guards import native_entry, table_index
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 # recordings whose tables are tried in turn; of more there is an index
 LATEST = 8
+
+
+def _has_an_array(x: object) -> bool:
+    """Is an argument a tensor or a NumPy array?"""
+    return type(x) is np.ndarray or issubclass(type(x), Base)
 
 
 class Entrance(Protocol):
@@ -49,8 +55,8 @@ class Tables:
         with self.lock:
             self.latest = [r, *(x for x in self.latest if x is not r)][:LATEST]
             self.hand_over()
-            if native_entry.enter is not None and args \
-                    and issubclass(type(args[0]), Base) and all(r.slow for r in self.policy.held):
+            if native_entry.enter is not None and args and _has_an_array(args[0]) \
+                    and all(r.slow for r in self.policy.held):
                 self.publish(r.bypass(self.subject.fn, args[0]))
 
     def put(self, r: Recording) -> None:

@@ -167,7 +167,9 @@ class Results:
         numpys.described.add(id(x))
         n = self.rec.value(tensor_of(x))
         self.numbers.append(n)
-        return MadeArray(n, known is a)
+        recipe = self.known[id(x)] = MadeArray(n, known is a)
+        self.holders.append(x)
+        return recipe
 
     def contents(self, x: Any) -> Recipe:
         """The recipe of what a container that was there before holds now."""

@@ -182,8 +182,14 @@ class MadeArray(Recipe):
         self.value, self.is_array = value, is_array
 
     def build(self, making: Making) -> Any:
-        a = making.env[self.value]
-        return a if self.is_array else a[()]
+        x = making.made.get(self)
+        if x is None:
+            a = making.env[self.value]
+            x = making.made[self] = a if self.is_array else a[()]
+        return x
+
+    def emit(self, steps: Any) -> None:
+        steps.numpy(self)
 
     def same(self, other: MadeArray, runs: Runs) -> bool:
         return other.is_array == self.is_array and runs.values(self.value, other.value)
@@ -198,6 +204,9 @@ class ArrayArgument(Recipe):
 
     def build(self, making: Making) -> Any:
         return self.source.find(making.leaves)._array
+
+    def emit(self, steps: Any) -> None:
+        self.source.emit(steps)
 
     def same(self, other: ArrayArgument, runs: Runs) -> bool:
         return self.source.same(other.source)

@@ -31,7 +31,8 @@ def arguments(t: Rows, r: Any, args: Any, kwargs: Any, flat: FlatArguments, leav
     rows.arguments(args, kwargs, flat)
     rows.slots()
     rows.all_tensors()
-    _hashed(t["known"], r.world.tensors)
+    rows.all_arrays()
+    _hashed(t["known"], [*r.world.tensors, *r.world.inputs])
     return rows.count
 
 
@@ -49,7 +50,9 @@ class ArgumentRows:
         self.free = free                     # the number of the next object
         self.todo: list[tuple[int, Any, Path]] = []
         self.opened: set[int] = set()        # containers, by id
-        self.tensors: list[tuple[int, Any]] = []         # whose rows come last
+        # the tensors, and the NumPy arrays with their leaves, whose rows come last
+        self.tensors: list[tuple[int, Any]] = []
+        self.arrays: list[tuple[int, np.ndarray, int]] = []
 
     def row(self, kind: int, i: int, *words: int) -> None:
         """One row, for the object of this number."""
@@ -79,6 +82,8 @@ class ArgumentRows:
         for i, x, path in self.todo:         # the loop adds to it
             if is_strided(x):
                 self.tensors.append((i, x))
+            elif type(x) is np.ndarray and flat.arrays and id(x) in flat.arrays:
+                self.arrays.append((i, x, flat.met[id(x)]))
             elif path in flat.numbers:
                 self.any_number(i, x, flat.numbers[path])
             else:
@@ -164,8 +169,27 @@ class ArgumentRows:
                 self.row(L.TENSOR, i, place, *self.tensor(x, self.leaves.leaf[id(x)]))
             else:
                 self.row(L.AGAIN, i, place)
-        if len(first) != self.leaves.tensors:
+        if len(first) + len({id(x) for _, x, _ in self.arrays}) != self.leaves.tensors:
             raise NotInTable
+
+    def all_arrays(self) -> None:
+        """The NumPy arrays among all of these."""
+        first: dict[int, int] = {}
+        for i, x, leaf in self.arrays:
+            place = self.leaves.order.index(leaf)
+            if first.setdefault(id(x), i) == i:
+                self.row(L.ARRAY, i, place, *self.array(leaf))
+            else:
+                self.row(L.AGAIN, i, place)
+
+    def array(self, leaf: int) -> list[int]:
+        """The words that a NumPy array is compared with."""
+        seen, t = self.looks[leaf], self.table
+        if len(seen.shape) > MAX_ARRAY_DIMS or not seen.array_flags & ALIGNED:
+            raise NotInTable
+        own = self.recording.guards.leaf_arrays[leaf]
+        return [0, t.id(seen.dtype), len(seen.shape), 0, seen.array_flags, 0,
+                0 if own is None else t.id(own), *sizes(seen)]
 
     def tensor(self, x: Any, leaf: int) -> list[int]:
         """The words that a tensor is compared with."""

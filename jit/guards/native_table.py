@@ -43,7 +43,7 @@ def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
           flat: FlatArguments) -> Table | None:
     """(the table as an array, what it points to) for calls like this one; None where a table does
     not do, or the world has moved on. Of arguments that machine code does not go through, such as
-    NumPy arrays and objects of data, it is given the leaves.
+    objects of data, it is given the leaves.
 
     To be made when `r` fits."""
     if not _can_have_one(r, flat):
@@ -67,14 +67,15 @@ def _build_table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], f
     slots = reached[len(flat.leaves):]
     numbers = ({id(x) for x in flat.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
-    t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values())
+    arrays = {flat.met[i] for i in flat.arrays or ()}
+    t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values(), arrays)
     try:
         described = arguments(t, r, args, kwargs, flat, leaves)
         header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(t["slots"]) // 4,
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
-        handed = Handed(leaves.order, leaves.number, leaves.lengths, known, by_leaves,
+        handed = Handed(leaves.order, leaves.number, leaves.array, leaves.lengths, known, by_leaves,
                         r.wants_boxes)
         done = None if r.wants_boxes else launch(t, r, leaves)
         header.update(done or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))
@@ -136,7 +137,7 @@ def resized(ready: Table, r: Recording, flat: FlatArguments) -> Table | None:
         return None
     row = words[at["rows_at"] // 8] // 8
     for _ in range(words[at["rows"] // 8]):
-        if words[row] == L.TENSOR and (k := handed.order[words[row + 3]]) < len(looks):
+        if words[row] in (L.TENSOR, L.ARRAY) and (k := handed.order[words[row + 3]]) < len(looks):
             words[row + SIZES:row + words[row + 2]] = sizes(looks[k])
         row += words[row + 2]
     for leaf, row in handed.lengths.items():

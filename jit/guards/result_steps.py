@@ -16,7 +16,7 @@ from .rows_of_writes import rows_apart, rows_of_writes, written_in_python
 from .table_rows import NotInTable
 
 if TYPE_CHECKING:
-    from ..effects.recipes import Recipe
+    from ..effects.recipes import MadeArray, Recipe
     from ..effects.tensor_recipes import MadeTensor, MadeView
     from ..effects.write_back import Left
     from ..program.program import Program
@@ -52,7 +52,7 @@ class Steps:
         self.build: list[int] = []           # the steps, three words each
         # recipe of a tensor -> which of the tensors that are made it is
         self.made: dict[Recipe, int] = {}
-        self.containers: set[Recipe] = set()
+        self.made_once: set[Recipe] = set()
         self.hidden: list[int] = []          # tensors that only views of theirs show
         # arrays that views are made of, and the call does not make
         self.sources: list[Pair] = []
@@ -68,7 +68,7 @@ class Steps:
         self.add(L.CONST, self.table.id(x))
 
     def argument(self, i: int) -> None:
-        """Add a step that results in a tensor among the leaves."""
+        """Add a step that results in a tensor or an array among the leaves."""
         if self.leaves.number[i]:
             raise InPython
         self.add(L.ARGUMENT, self.leaves.order.index(i))
@@ -77,12 +77,19 @@ class Steps:
         """Add a step that results in a number that the program made, or in one among the leaves as
         it came."""
         source = self.sources_of.get(value)
-        if value in self.fresh and self.arrays[value].dtype in AS:
-            self.add(AS[self.arrays[value].dtype], self.take(value))
+        place = self.element(value)
+        if place is not None and self.arrays[value].dtype in AS:
+            self.add(AS[self.arrays[value].dtype], *place)
         elif type(source) is Argument and self.leaves.number[source.index]:
             self.add(L.ARGUMENT, self.leaves.order.index(source.index))
         else:
             raise InPython
+
+    def element(self, value: int) -> Pair | None:
+        """Where a value of one element lies: which of the fresh arrays, and how many bytes into it;
+        None for others."""
+        root, offset, _ = self.shown.get(value, (value, 0, None))
+        return (self.fresh[root], offset) if self.is_fresh(root) else None
 
     def was_made(self, recipe: Recipe) -> bool:
         """Was a tensor made before? Then a step is added that results in it once more."""
@@ -92,10 +99,10 @@ class Steps:
         return True
 
     def once(self, recipe: Recipe) -> None:
-        """Note a container, which is made here and nowhere else."""
-        if recipe in self.containers:
+        """Note an object that is made here and nowhere else."""
+        if recipe in self.made_once:
             raise InPython
-        self.containers.add(recipe)
+        self.made_once.add(recipe)
 
     def tuple(self, n: int) -> None:
         """Add a step that makes a tuple of what the last n steps resulted in."""
@@ -134,8 +141,11 @@ class Steps:
 
     def leaf(self, i: int, value: int) -> Pair:
         """Where the array of a leaf is found, or the number that it stands for."""
-        number = L.FLOAT_LEAF if self.arrays[value].dtype == np.float64 else L.INT_LEAF
-        return number if self.leaves.number[i] else L.LEAF, self.leaves.order.index(i)
+        if self.leaves.number[i]:
+            kind = L.FLOAT_LEAF if self.arrays[value].dtype == np.float64 else L.INT_LEAF
+        else:
+            kind = L.ARRAY_LEAF if self.leaves.array[i] else L.LEAF
+        return kind, self.leaves.order.index(i)
 
     def held(self, x: Any) -> Pair:
         """Where the array of a tensor from outside is found."""
@@ -163,10 +173,15 @@ class Steps:
         del self.build[at:]
         return what, which
 
-    def view(self, recipe: MadeView, base: Recipe | None) -> None:
+    def view(self, recipe: MadeTensor | MadeView, base: Recipe | None) -> None:
         """Make a tensor that is a view, of a tensor that may be seen through it alone."""
-        root, offset, a = self.shown[recipe.value]
         of = (L.NEW, 0) if base is None else self.base(base)             # NEW: it is a view of none
+        self.window(L.VIEW, recipe, of, recipe.flags)
+
+    def window(self, what: int, recipe: MadeTensor | MadeView | MadeArray, of: Pair,
+               flags: int) -> None:
+        """Add a step that shows a part of an array, and the row that says which."""
+        root, offset, a = self.shown[recipe.value]
         source = self.array(root)
         if a.ndim > L.MAX_DIMS or source[0] in (L.FLOAT_LEAF, L.INT_LEAF):
             raise InPython
@@ -175,12 +190,29 @@ class Steps:
                 self.sources.append(source)
             source = L.SEEN, self.sources.index(source)
         self.made[recipe] = self.tensors
-        self.add(L.VIEW, self.tensors, len(self.table["views"]))
+        self.add(what, self.tensors, len(self.table["views"]))
         self.tensors += 1
         rest = [0] * (L.MAX_DIMS - a.ndim)
         self.table["views"].extend([
-            *source, *of, recipe.flags,
+            *source, *of, flags,
             self.table.id(a.dtype), a.ndim, offset, *a.shape, *rest, *a.strides, *rest])
+
+    def numpy(self, recipe: MadeArray) -> None:
+        """Add a step that results in a NumPy array of what the program made, or in a number of
+        NumPy's."""
+        if self.was_made(recipe):
+            return
+        if not recipe.is_array:
+            place = self.element(recipe.value)
+            if place is None:
+                raise InPython
+            self.once(recipe)
+            self.add(L.AS_SCALAR, *place)
+        elif self.is_fresh(recipe.value):
+            at = self.made[recipe] = self.take(recipe.value)
+            self.add(L.AS_ARRAY, at)
+        else:
+            self.window(L.ARRAY_VIEW, recipe, (L.NEW, 0), 0)
 
     def fit(self) -> bool:
         """Are there no more of them than machine code has room for?"""

@@ -37,14 +37,14 @@ def rows_apart(r: Recording, values: Sequence[int],
     written = {p.outside[i] for i in r.replay.overlaps.written}
     known = {id(x) for x in r.guards.tensors}
     spans = [_span(p.arrays[n]) for n in values]
-    rows = []
+    rows, held = [], (L.LEAF, L.ARRAY_LEAF, L.OBJECT)
     for i, n in enumerate(values):
         if pairs[i][0] == L.OBJECT and pairs[i][1] not in known:
             raise InPython
         for j, other in enumerate(values) if n in written else ():
             both_outside = pairs[i][0] == pairs[j][0] == L.OBJECT
             seen_before = j < i and other in written
-            if i == j or both_outside or seen_before or pairs[j][0] not in (L.LEAF, L.OBJECT):
+            if i == j or both_outside or seen_before or pairs[j][0] not in held:
                 continue
             (low, high), (low_other, high_other) = spans[i], spans[j]
             if low < high and low_other < high_other:
@@ -64,7 +64,7 @@ def rows_of_writes(t: Rows, r: Recording, steps: Steps) -> list[tuple[int, int, 
     """The tensors that are written to, as pairs, and the writers that their versions note."""
     rows = []
     for source, writer in r.replay.bumps:
-        if type(source) is Argument and not steps.leaves.number[source.index]:
+        if type(source) is Argument and steps.leaves.is_tensor(source.index):
             where = L.LEAF, steps.leaves.order.index(source.index)
         elif type(source) is Outside and type(source.tensor) is Tensor:
             where = L.OBJECT, t.id(source.tensor)

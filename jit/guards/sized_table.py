@@ -134,12 +134,12 @@ class SizedTableMaker(SizeStores):
                     self.put(words, row + VALUE, of_sizes.facts.symbols[i] - LEAST)
                     if position < self.head("nargs"):
                         self.places.setdefault(i, (position, NUMBER))
-            elif kind == L.TENSOR and leaf in values:
+            elif kind in (L.TENSOR, L.ARRAY) and leaf in values:
                 shape, strides = self.layout(values[leaf])
                 for d, pair in enumerate(zip(shape, strides, strict=True)):
                     for k, x in enumerate(pair):
                         self.put(words, row + SIZES + 2 * d + k, x)
-                if position < self.head("nargs") and of == id(Tensor):
+                if kind == L.TENSOR and position < self.head("nargs") and of == id(Tensor):
                     for d, i in enumerate(self.leaves[leaf]):
                         if i >= 0:
                             self.places.setdefault(i, (position, d))

@@ -19,7 +19,8 @@ _never: Any = None if L is None else np.full(L.HEADER, -1, np.int64)
 def bypass(fn: Callable[..., Any], first: Any) -> Table:
     """A table that calls the function itself, because it is faster eagerly, where its first
     argument is like this one."""
-    words, a = np.zeros(L.HEADER, np.int64), first._array
+    words = np.zeros(L.HEADER, np.int64)
+    a: Any = first if type(first) is np.ndarray else first._array
     size = id(a.kind) if devices.is_elsewhere(a) else a.size
     for name, v in dict(kind=L.EAGER, finish=id(fn), type=id(type(first)), size=size).items():
         words[L.H[name] // 8] = v
@@ -35,15 +36,16 @@ def bypass_all(fn: Callable[..., Any], uses: int) -> Table:
 
 
 def fingerprint(args: Sequence[Any], kwargs: Mapping[str, Any], aside: Collection[int] = ()) -> int:
-    """A hash of the sizes of tensors and of the ints among the arguments, without those at the
-    positions `aside`. `_seek` in machine code computes the same. 0 without machine code."""
+    """A hash of the sizes of tensors and arrays and of the ints among the arguments, without those
+    at the positions `aside`. `_seek` in machine code computes the same. 0 without machine code."""
     h = 0
     if L is None:
         return h
     for i, x in (*enumerate(args), *((None, x) for x in kwargs.values())):
         words = []
-        if type(x) is Tensor and type(x._array) is np.ndarray:
-            words = [x._array.ndim, *x._array.shape]
+        a = x._array if type(x) is Tensor else x
+        if type(a) is np.ndarray:
+            words = [a.ndim, *a.shape]
         elif type(x) is int and i is not None and i < NUMBERED and i not in aside:
             words = [x if -1 << 63 <= x < 1 << 63 else -1]
         for w in words:

@@ -40,6 +40,7 @@ def exports():
         "whet_heap": mapped_code.reserve(HEAP_BYTES),
         "whet_trim": C.cast(trim_of_library(), C.c_void_p).value,
         "whet_dtype": id(np.dtype),
+        "whet_Scalar": entry(60),
         "whet_NewFromDescr": entry(94),
         "whet_SetBaseObject": entry(282),
         "whet_DescrConverter": entry(174)}

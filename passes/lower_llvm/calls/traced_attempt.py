@@ -215,7 +215,11 @@ class Attempt:
         f.bail(f.cmp("slt", self.nargs, 1), "miss")
         first = g.ld(self.args, TUPLE_ITEMS)
         f.bail(f.cmp("ne", g.type_of(first), self.head("type", "ptr")), "miss")
-        a = g.ld(first, T["array"])
+        (a,) = f.if_(
+            g.same(g.type_of(first), address_of(f, "whet_ndarray")),
+            lambda: [first],
+            lambda: [g.ld(first, T["array"])],
+        )
         f.bail(g.null(a), "miss")
 
         def elements() -> list[Val]:

@@ -20,6 +20,7 @@ from .traced_layouts import (
     ANY,
     ANY_FLOAT,
     ANY_INT,
+    ARRAY,
     BEHIND,
     DICT,
     EQUAL,
@@ -242,6 +243,8 @@ def emit_argument(m: Module) -> None:
     TensorArgument(argument).compare()
     f.label("plain")
     argument.by_kind()
+    f.label("array")
+    ArrayArgument(argument).compare()
     argument.numbers()
     argument.equal()
     argument.containers()
@@ -277,7 +280,7 @@ class Argument:
         self.value = word_at(f, self.row, ObjectRow.VALUE)
         for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
                         (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
-                        (ANY_FLOAT, "any_float"), (ANY_INT, "any_int")):
+                        (ANY_FLOAT, "any_float"), (ANY_INT, "any_int"), (ARRAY, "array")):
             f.bail(f.cmp("eq", self.kind, k), name)
         self.must(g.same(self.object, word_at(f, self.leaves, self.value, "ptr")))     # AGAIN
         f.br("yes")
@@ -345,57 +348,13 @@ class Argument:
         f.br("yes")
 
 
-class TensorArgument:
-    """The code that compares a tensor with its row, a `TensorRow`."""
+class LeafArgument:
+    """The code that compares a tensor or an array with its row, a `TensorRow`."""
+    array: Val                   # the array itself, or the tensor's
 
     def __init__(self, argument: Argument) -> None:
         self.argument, self.f, self.g = argument, argument.f, argument.g
-        self.row, self.tensor = argument.row, argument.object
-
-    def compare(self) -> None:
-        """Compare the tensor; then it is a leaf."""
-        f, g, row, o = self.f, self.g, self.row, self.tensor
-        self.argument.must(g.same(self.argument.type, word_at(f, row, TensorRow.TYPE, "ptr")))
-        self.fields()
-        f.if_(g.absent(g.ld(o, T["base"])), lambda: None, self.current)
-        attributes = g.ld(o, T["dict"])
-        f.if_(g.absent(attributes), lambda: None, lambda: f.bail(
-            f.cmp("ne", g.ld(attributes, DICT_LENGTH, "i64"), 0), "no"))
-        mine = word_at(f, row, TensorRow.IDENTITY, "ptr")
-        f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))
-        put_word(f, self.argument.leaves, word_at(f, row, ObjectRow.VALUE), o)
-        f.br("yes")
-
-    def fields(self) -> None:
-        """Compare its array, and its fields by differing bits."""
-        f, g, row, o = self.f, self.g, self.row, self.tensor
-        self.array = a = g.ld(o, T["array"])
-        f.bail(g.null(a), "no")
-        f.if_(f.cmp("ult", word_at(f, row, TensorRow.ARRAY_FLAGS), 1 << BEHIND),
-              self.of_the_host, self.of_a_device)
-        bad = g.ld(o, T["rg"], "i64") ^ word_at(f, row, TensorRow.FLAGS)
-        there = f.as_val(0, "i64")
-        for i, field in enumerate(("grad", "node", "base")):
-            there = (there
-                     | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64")
-                        << i))
-        bad = (bad | (there ^ word_at(f, row, TensorRow.HAS))
-               | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1))
-        f.bail(f.cmp("ne", bad, 0), "no")
-
-    def current(self) -> None:
-        """Check that a view's base has no newer history."""
-        f, g, o = self.f, self.g, self.tensor
-        history = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
-        f.bail(f.cmp("ne", history, g.ld(o, T["hist"], "i64")), "no")
-
-    def of_a_device(self) -> None:
-        """An array on a device: one object identifies its layout."""
-        f, g, a, row = self.f, self.g, self.array, self.row
-        self.argument.must(
-            g.same(g.type_of(a), word_at(f, row, TensorRow.DEVICE_ARRAY_TYPE, "ptr")))
-        layout = word_at(f, f.bytes_at(a, word_at(f, row, TensorRow.LAYOUT_OFFSET)), 0)
-        f.bail(f.cmp("ne", layout, word_at(f, row, TensorRow.DTYPE)), "no")
+        self.row, self.object = argument.row, argument.object
 
     def of_the_host(self) -> None:
         """A NumPy array: its dtype, sizes and strides."""
@@ -414,9 +373,17 @@ class TensorArgument:
             | (word_at(f, strides, d) ^ word_at(f, sizes, (d << 1) + 1))], [f.as_val(0, "i64")])
         f.bail(f.cmp("ne", bad, 0), "no")
 
+    def becomes_a_leaf(self) -> None:
+        """Compare which object it is, as far as that matters; then it is a leaf."""
+        f, g, row, o = self.f, self.g, self.row, self.object
+        mine = word_at(f, row, TensorRow.IDENTITY, "ptr")
+        f.if_(g.null(mine), self.unknown, lambda: self.argument.must(g.same(mine, o)))
+        put_word(f, self.argument.leaves, word_at(f, row, ObjectRow.VALUE), o)
+        f.br("yes")
+
     def unknown(self) -> None:
-        """Check that it is none of the tensors that are known by identity."""
-        f, g, o, block = self.f, self.g, self.tensor, self.argument.block
+        """Check that it is none of the objects that are known by identity."""
+        f, g, o, block = self.f, self.g, self.object, self.argument.block
         mask, known = (g.ld(block, H["mask"], "i64"),
                        f.bytes_at(block, g.ld(block, H["known_at"], "i64")))
         h = f.lshr(f.binary("mul", f.lshr(g.i64(o), 4), GOLDEN), 40)
@@ -426,3 +393,59 @@ class TensorArgument:
             f.bail(g.same(x, o), "no")
             return f.cmp("ne", x, 0)
         f.while_(more, lambda i: [i + 1], [h])
+
+
+class ArrayArgument(LeafArgument):
+    """The code that compares a NumPy array."""
+
+    def compare(self) -> None:
+        """Compare the array; then it is a leaf."""
+        self.array = self.object
+        self.of_the_host()
+        self.becomes_a_leaf()
+
+
+class TensorArgument(LeafArgument):
+    """The code that compares a tensor."""
+
+    def compare(self) -> None:
+        """Compare the tensor; then it is a leaf."""
+        f, g, row, o = self.f, self.g, self.row, self.object
+        self.argument.must(g.same(self.argument.type, word_at(f, row, TensorRow.TYPE, "ptr")))
+        self.fields()
+        f.if_(g.absent(g.ld(o, T["base"])), lambda: None, self.current)
+        attributes = g.ld(o, T["dict"])
+        f.if_(g.absent(attributes), lambda: None, lambda: f.bail(
+            f.cmp("ne", g.ld(attributes, DICT_LENGTH, "i64"), 0), "no"))
+        self.becomes_a_leaf()
+
+    def fields(self) -> None:
+        """Compare its array, and its fields by differing bits."""
+        f, g, row, o = self.f, self.g, self.row, self.object
+        self.array = a = g.ld(o, T["array"])
+        f.bail(g.null(a), "no")
+        f.if_(f.cmp("ult", word_at(f, row, TensorRow.ARRAY_FLAGS), 1 << BEHIND),
+              self.of_the_host, self.of_a_device)
+        bad = g.ld(o, T["rg"], "i64") ^ word_at(f, row, TensorRow.FLAGS)
+        there = f.as_val(0, "i64")
+        for i, field in enumerate(("grad", "node", "base")):
+            there = (there
+                     | (f.conv("zext", f.binary("xor", g.absent(g.ld(o, T[field])), 1), "i64")
+                        << i))
+        bad = (bad | (there ^ word_at(f, row, TensorRow.HAS))
+               | (f.conv("zext", g.absent(g.ld(o, T["extra"])), "i64") ^ 1))
+        f.bail(f.cmp("ne", bad, 0), "no")
+
+    def current(self) -> None:
+        """Check that a view's base has no newer history."""
+        f, g, o = self.f, self.g, self.object
+        history = g.ld(g.ld(o, T["cell"]), C["h"], "i64")
+        f.bail(f.cmp("ne", history, g.ld(o, T["hist"], "i64")), "no")
+
+    def of_a_device(self) -> None:
+        """An array on a device: one object identifies its layout."""
+        f, g, a, row = self.f, self.g, self.array, self.row
+        self.argument.must(
+            g.same(g.type_of(a), word_at(f, row, TensorRow.DEVICE_ARRAY_TYPE, "ptr")))
+        layout = word_at(f, f.bytes_at(a, word_at(f, row, TensorRow.LAYOUT_OFFSET)), 0)
+        f.bail(f.cmp("ne", layout, word_at(f, row, TensorRow.DTYPE)), "no")

@@ -20,18 +20,24 @@ def mixed(f: Fn, h: Val, v: Val) -> Val:
 
 
 def emit_finger(m: Module) -> None:
-    """finger(h, object, type of tensors, do numbers count?): the fingerprint h, extended by a
-    tensor's sizes or an int; other objects do not change it."""
+    """finger(h, object, type of tensors, do numbers count?): the fingerprint h, extended by the
+    sizes of a tensor or a NumPy array, or by an int; other objects do not change it."""
     f = m.fn("finger", [("i64", "h"), ("ptr", "o"), ("ptr", "tensor"), ("i64", "numbers")], "i64",
              "internal")
     g = Glue(f)
     h, o, tensor, numbers = f.args
     t = g.type_of(o)
 
-    def shape() -> list[Val]:
+    def is_array(x: Val) -> Val:
+        return g.same(g.type_of(x), address_of(f, "whet_ndarray"))
+
+    def of_tensor() -> list[Val]:
         a = g.ld(o, T["array"])
         f.bail(g.null(a), "as_it_is")
-        f.bail(f.binary("xor", g.same(g.type_of(a), address_of(f, "whet_ndarray")), 1), "as_it_is")
+        f.bail(f.binary("xor", is_array(a), 1), "as_it_is")
+        return sizes(a)
+
+    def sizes(a: Val) -> list[Val]:
         dims, nd = g.ld(a, A["dims"]), f.conv("zext", g.ld(a, A["nd"], "i32"), "i64")
         return f.loop(0, nd, 1, lambda d, h: [mixed(f, h, word_at(f, dims, d))], [mixed(f, h, nd)])
 
@@ -40,7 +46,8 @@ def emit_finger(m: Module) -> None:
         v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
         return [mixed(f, h, v)]
     counts = f.binary("and", g.same(t, address_of(f, "PyLong_Type")), f.cmp("ne", numbers, 0))
-    h, = f.if_(g.same(t, tensor), shape, lambda: f.if_(counts, number, lambda: [f.args[0]]))
+    h, = f.if_(g.same(t, tensor), of_tensor, lambda: f.if_(
+        is_array(o), lambda: sizes(o), lambda: f.if_(counts, number, lambda: [f.args[0]])))
     f.ret(h)
     f.label("as_it_is")
     f.ret(f.args[0])

@@ -21,7 +21,7 @@ HEADER = len(H)
 # kinds of blocks; an index finds some by what they expect, see `emit_seek`
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
 # the kinds of rows for objects
-TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT = range(11)
+TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT, ARRAY = range(12)
 # of the flags of a tensor's array: the bits behind these say on which device it is
 BEHIND = 16
 # slots: at an address, in a dict, in a list; at the end of a list
@@ -29,12 +29,12 @@ WORD, ENTRY, ITEM, END = range(4)
 # in the place of an object that is compared: any may lie there
 ANY = 1
 # where the address of an array, or a number, comes from
-LEAF, OBJECT, FRESH, FLOAT_LEAF, INT_LEAF, SEEN = range(6)
+LEAF, OBJECT, FRESH, ARRAY_LEAF, FLOAT_LEAF, INT_LEAF, SEEN = range(7)
 # Steps that build the result. First those that give an object of it, tuple, list and dict last;
-# then what it is not made of itself: tensors that its views are of, which are let go of at the end,
-# as are arrays that no tensor of it has.
-(NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, PAIR, SERIES, TABLE, VIEW, HIDDEN, HIDDEN_VIEW,
- DROP, DROP_ARRAY) = range(14)
+# then views, and what it is not made of itself: tensors that its views are of, which are let go of
+# at the end, as are arrays that no tensor of it has.
+(NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, AS_SCALAR, AS_ARRAY, PAIR, SERIES, TABLE, VIEW,
+ ARRAY_VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY) = range(17)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
@@ -60,9 +60,10 @@ class ObjectRow(enum.IntEnum):
 
 
 class TensorRow(enum.IntEnum):
-    """The words of a row that compares a tensor, which begins as an `ObjectRow`. From SIZES on
-    there are pairs of a size and a stride. For a tensor on a device DTYPE is its layout instead,
-    and there are no sizes but the type of its array, and where the array has its layout."""
+    """The words of a row that compares a tensor, or a NumPy array, which begins as an `ObjectRow`.
+    From SIZES on there are pairs of a size and a stride. For a tensor on a device DTYPE is its
+    layout instead, and there are no sizes but the type of its array, and where the array has its
+    layout. For a NumPy array TYPE, FLAGS and HAS mean nothing."""
     TYPE, DTYPE, RANK, FLAGS, ARRAY_FLAGS = range(4, 9)
     HAS = 9                                         # bits: a gradient, a node, a base
     IDENTITY = 10                                   # which tensor it must be, or 0

@@ -7,7 +7,11 @@ from .op_layouts import A, T
 from .tensor_views import share, window
 from .traced_layouts import (
     ARGUMENT,
+    ARRAY_LEAF,
+    ARRAY_VIEW,
+    AS_ARRAY,
     AS_FLOAT,
+    AS_SCALAR,
     BASE,
     CONST,
     DESCR,
@@ -38,20 +42,21 @@ from .traced_layouts import (
 
 def load_array(f: Fn, g: Glue, kind: Val, what: Val, leaves: Val, fresh: Val) -> Val:
     """The array that a pair (kind, number) names."""
-    return f.if_(
-        f.cmp("eq", kind, FRESH),
-        lambda: [word_at(f, fresh, what, "ptr")],
-        lambda: [
-            g.ld(
-                f.if_(
-                    f.cmp("eq", kind, LEAF),
-                    lambda: [word_at(f, leaves, what, "ptr")],
-                    lambda: [g.ptr(what)],
-                )[0],
-                T["array"],
-            )
-        ],
-    )[0]
+
+    def of_tensor() -> list[Val]:
+        (tensor,) = f.if_(
+            f.cmp("eq", kind, LEAF),
+            lambda: [word_at(f, leaves, what, "ptr")],
+            lambda: [g.ptr(what)],
+        )
+        return [g.ld(tensor, T["array"])]
+
+    def itself() -> list[Val]:
+        holder = f.sel(f.cmp("eq", kind, FRESH), fresh, leaves)
+        return [word_at(f, holder, what, "ptr")]
+
+    is_itself = f.binary("or", f.cmp("eq", kind, FRESH), f.cmp("eq", kind, ARRAY_LEAF))
+    return f.if_(is_itself, itself, of_tensor)[0]
 
 
 def emit_build(m: Module) -> None:
@@ -189,31 +194,49 @@ class Step:
         released."""
         f, kind = self.f, self.kind
         viewing = f.binary("or", f.cmp("eq", kind, VIEW), f.cmp("eq", kind, HIDDEN_VIEW))
-        return f.if_(viewing, self.view, self.unseen)
+        return f.if_(
+            viewing,
+            self.view,
+            lambda: f.if_(f.cmp("eq", kind, ARRAY_VIEW), self.array_view, self.unseen),
+        )
 
-    def view(self) -> list[Val]:
-        """VIEW, HIDDEN_VIEW: a tensor on a part of an array, with the version cell of its base."""
-        f, g, o, a = self.f, self.g, self.objects, self.a
-        row = f.at(o.section("views_at"), self.b, "i64")
-        source, what, by, base = (word_at(f, row, k) for k in (SOURCE, SOURCE + 1, BASE, BASE + 1))
+    def row_of_view(self) -> Val:
+        """The row of a view."""
+        return self.f.at(self.objects.section("views_at"), self.b, "i64")
+
+    def window(self, row: Val) -> Val:
+        """A part of an array, as the row of a view says."""
+        f, g, o = self.f, self.g, self.objects
+        source, what = word_at(f, row, SOURCE), word_at(f, row, SOURCE + 1)
         (array,) = f.if_(
             f.cmp("eq", source, FRESH),
             lambda: [word_at(f, o.fresh, what, "ptr")],
             lambda: [word_at(f, o.seen, what, "ptr")],
         )
-        t = self.tensor(
-            window(
-                f,
-                g,
-                array,
-                word_at(f, row, DESCR, "ptr"),
-                word_at(f, row, ND),
-                f.at(row, DIMS, "i64"),
-                f.at(row, DIMS + MAX_DIMS, "i64"),
-                word_at(f, row, OFFSET),
-                "fail",
-            )
+        return window(
+            f,
+            g,
+            array,
+            word_at(f, row, DESCR, "ptr"),
+            word_at(f, row, ND),
+            f.at(row, DIMS, "i64"),
+            f.at(row, DIMS + MAX_DIMS, "i64"),
+            word_at(f, row, OFFSET),
+            "fail",
         )
+
+    def array_view(self) -> list[Val]:
+        """ARRAY_VIEW: a part of an array, as a NumPy array."""
+        x = self.window(self.row_of_view())
+        put_word(self.f, self.objects.made, self.a, x)
+        return self.push(x)
+
+    def view(self) -> list[Val]:
+        """VIEW, HIDDEN_VIEW: a tensor on a part of an array, with the version cell of its base."""
+        f, g, o, a = self.f, self.g, self.objects, self.a
+        row = self.row_of_view()
+        by, base = word_at(f, row, BASE), word_at(f, row, BASE + 1)
+        t = self.tensor(self.window(row))
         o.flip(o.hidden, a)
         f.if_(f.cmp("ne", by, NEW), lambda: share(f, g, self.held(by, base), t, "fail"))
         g.st(word_at(f, row, RG), t, T["rg"])
@@ -252,7 +275,11 @@ class Step:
         f, kind = self.f, self.kind
         return f.if_(
             f.cmp("slt", kind, PAIR),
-            lambda: f.if_(f.cmp("slt", kind, AS_FLOAT), self.known, self.number),
+            lambda: f.if_(
+                f.cmp("slt", kind, AS_FLOAT),
+                self.known,
+                lambda: f.if_(f.cmp("eq", kind, AS_ARRAY), self.new_array, self.number),
+            ),
             self.several,
         )
 
@@ -262,19 +289,31 @@ class Step:
         self.g.inc(x)
         return self.push(x)
 
+    def new_array(self) -> list[Val]:
+        """AS_ARRAY: a fresh array that is part of the result as a NumPy array."""
+        f, o = self.f, self.objects
+        x = word_at(f, o.fresh, self.a, "ptr")
+        o.flip(o.left_over, self.a)
+        put_word(f, o.made, self.a, x)
+        return self.push(x)
+
     def number(self) -> list[Val]:
-        """AS_FLOAT, AS_INT: the element of an array as a Python number."""
+        """AS_FLOAT, AS_INT, AS_SCALAR: the element of an array that lies `b` bytes into it, as a
+        Python number, or as one of NumPy's."""
         f, g, o = self.f, self.g, self.objects
         array = word_at(f, o.fresh, self.a, "ptr")
-        at = g.ld(array, A["data"])
+        at = f.bytes_at(g.ld(array, A["data"]), self.b)
+        none = Val(f, "null", "ptr")
         (x,) = f.if_(
-            f.cmp("eq", self.kind, AS_FLOAT),
-            lambda: [f.call("PyFloat_FromDouble", "ptr", f.load("double", at, 8))],
-            lambda: [f.call("PyLong_FromLongLong", "ptr", f.load("i64", at, 8))],
+            f.cmp("eq", self.kind, AS_SCALAR),
+            lambda: [f.call("whet_Scalar", "ptr", at, g.ld(array, A["descr"]), none)],
+            lambda: f.if_(
+                f.cmp("eq", self.kind, AS_FLOAT),
+                lambda: [f.call("PyFloat_FromDouble", "ptr", f.load("double", at, 8))],
+                lambda: [f.call("PyLong_FromLongLong", "ptr", f.load("i64", at, 8))],
+            ),
         )
         f.bail(g.null(x), "fail")
-        o.flip(o.left_over, self.a)
-        g.dec(array)
         return self.push(x)
 
     def several(self) -> list[Val]:
