@@ -24,8 +24,19 @@ from whet.tensor import wrap
 from whet.tensor_base import Base
 
 from ..report.reasons import OfNumPy
+from . import numpy_as_ops
 from .array_facts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
-from .numpy_functions import ADDRESSES, ARANGE, BLANK, OF_SEQUENCES, UNSET, WRITES
+from .numpy_functions import (
+    ADDRESSES,
+    ARANGE,
+    BLANK,
+    INPLACE,
+    OF_SEQUENCES,
+    UNSET,
+    WRITES,
+    reflected,
+    shuffles,
+)
 from .numpy_stand_in import (
     Array,
     Provenance,
@@ -50,7 +61,6 @@ Call: TypeAlias = tuple[dict[str, Any], tuple[Base, ...]]        # attributes of
 COMPARED = 1 << 16               # bytes of an array that a replay compares
 
 
-
 class Arrays:
     """The arrays of one run."""
 
@@ -67,8 +77,7 @@ class Arrays:
         self.around: dict[int, Base] = {}
         self.described: set[int] = set()     # ids of what results and effects were made of
         self.wrote = False
-        # how NumPy takes errors in numbers: may the run go by it, and is it a guard already?
-        self.may_go_by_settings, self.goes_by_settings = False, False
+        self.settings_are_guarded = False    # how NumPy takes errors in numbers
         self.can_stand = True                # for arrays, unless the world is solid
 
     def stand_in(self, real: NumPyArray, has_tensor: bool = False) -> Array:
@@ -136,14 +145,13 @@ class Arrays:
         with modes.no_grad():
             # a view of all of it, whatever its sizes
             part = apply(REGISTRY["permute"], (t.detach(),), dict(dims=tuple(range(t.ndim))))
-        self.may_go_by_settings = True
         return self.new_stand_in(part._array, wrap(part._array))
 
     def note_settings(self) -> None:
-        """Make it a guard how NumPy takes errors in numbers, for a call on what a tensor showed. In
-        a function that names NumPy, or is given arrays, it is one anyway."""
-        if self.may_go_by_settings and not self.goes_by_settings:
-            self.goes_by_settings = True
+        """Make it a guard how NumPy takes errors in numbers. In a function that names NumPy, or is
+        given arrays, it is one anyway."""
+        if not self.settings_are_guarded:
+            self.settings_are_guarded = True
             self.rec.read(lambda: tuple(np.geterr().values()))
 
     def problem(self, differentiable: bool) -> str | None:
@@ -218,7 +226,7 @@ class Arrays:
             return self.change(name, function, out, args, kwargs, plain_args, plain_kwargs)
         is_inplace = name.startswith("operator.i") and name[10:] in INPLACE
         if is_inplace and isinstance(plain_args[0], np.generic):
-            return self.call(name := "operator." + _reflected(name[10:]), find(name), args, kwargs)
+            return self.call(name := "operator." + reflected(name[10:]), find(name), args, kwargs)
         if name in WRITES or is_inplace or name == "operator.setitem":
             return self.change(name, function, args[0], args, kwargs, plain_args, plain_kwargs)
         call = self.as_node(name, function, args, kwargs)
@@ -238,7 +246,13 @@ class Arrays:
                 self.rec.refuse(OfNumPy(f"it calls {name}"))
             self.pin_all(args, kwargs)
             return made
-        return self.noted(made, *call)
+        out = numpy_as_ops.by_ops(name, args, kwargs, made)
+        if out is None:
+            return self.noted(made, *call)
+        if name in numpy_as_ops.INEXACT:
+            self.note_settings()
+        self.roots.add(self.rec.value(out))
+        return self.new_stand_in(made if isinstance(made, np.generic) else out._array, out)
 
     def noted(self, made: Any, attrs: dict[str, Any], tensors: tuple[Base, ...]) -> Any:
         """What the run gets for a function's result: a view of an operand's memory, or the results
@@ -360,10 +374,6 @@ class Arrays:
         number = self.rec.values.number
         return {n for x in self.known.values() if (n := number(real_of(x))) is not None}
 
-    def shuffles(self) -> bool:
-        """Does the user's code name a function that writes to its argument?"""
-        return any("shuffle" in code.co_names for code in self.rec.codes)
-
     def make(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Handle a call, by the user's code, of a function that makes arrays."""
         if not self.can_stand or sys._getframe(2).f_code not in self.rec.codes:
@@ -375,21 +385,12 @@ class Arrays:
                 return function(*args, **kwargs)
             args = args[0].numpy(),
             values = list(args)
-        is_blank = function in BLANK or function is ARANGE and self.shuffles()
+        is_blank = function in BLANK or function is ARANGE and shuffles(self.rec.codes)
         if not (is_blank or any(type(x) is Array or type(x) in NUMBERS for x in values)):
             return function(*args, **kwargs)
         function = BLANK.get(function, function)
         return self.call(function.__name__, function, args, kwargs)
 
 
-# operators that have a form that changes the first operand
-INPLACE = frozenset((
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
-    "lshift", "rshift"))
 # parts of an index that may be others at each call
 VARYING_INDICES = frozenset((Array, np.ndarray, list, *NUMBERS))
-
-
-def _reflected(name: str) -> str:
-    """The name of an operator that makes a new array."""
-    return name + "_" if name in ("and", "or") else name

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +17,10 @@ KINDS = types.BuiltinFunctionType, types.FunctionType, ASKING
 WRITES = frozenset((
     "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal", "ndarray.fill",
     "ndarray.sort", "ndarray.partition", "ndarray.put"))
+# operators that have a form that changes the first operand
+INPLACE = frozenset((
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
+    "lshift", "rshift"))
 ADDRESSES = np.shares_memory, np.may_share_memory
 # what leaves memory as it is, which would be another at each call
 UNSET: dict[NumPyFunction, NumPyFunction] = {np.empty_like: np.zeros_like}
@@ -38,3 +42,13 @@ ARANGE = np.arange
 
 for _function in MAKERS:                     # while their names still lead to them
     find(_function.__name__)
+
+
+def reflected(name: str) -> str:
+    """The name of an operator that makes a new array."""
+    return name + "_" if name in ("and", "or") else name
+
+
+def shuffles(codes: Iterable[types.CodeType]) -> bool:
+    """Does code name a function that writes to its argument?"""
+    return any("shuffle" in code.co_names for code in codes)

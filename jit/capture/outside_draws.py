@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.ir.graph import Type
 from whet.ir.value_keys import value_key
-from whet.tensor import wrap
+from whet.tensor import Size, wrap
 from whet.tensor_base import Base
 
 from ..guards.immutable_types import PLAIN, equal
@@ -131,6 +131,8 @@ class OutsideDraws:
             real = real_of(args[0])
             if real.ndim and real.flags.writeable:       # others are errors, which NumPy raises
                 return self.shuffle(rec, method, args[0])
+        args = [_as_tuple(x) for x in args]
+        kwargs = {k: _as_tuple(x) for k, x in kwargs.items()}
         numbers = _from_outside(rec, dict([*enumerate(args), *kwargs.items()]))
         args = [value_of(x) if i in numbers else x for i, x in enumerate(args)]
         kwargs = {k: value_of(x) if k in numbers else x for k, x in kwargs.items()}
@@ -234,7 +236,14 @@ def _as_tensor(y: Any) -> Base | None:
     return None
 
 
+def _as_tuple(x: Any) -> Any:
+    """An argument; a tensor's shape as a tuple."""
+    return tuple(x) if type(x) is Size else x
+
+
 def _is_constant(x: Any) -> bool:
     if type(x) in (list, tuple):
         return all(map(_is_constant, x))
+    if type(x) is np.ndarray:                # its numbers are a guard, or the same each time
+        return takes(x)
     return type(x) in PLAIN or type(x) in (range, type, np.dtype)

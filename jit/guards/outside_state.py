@@ -38,7 +38,7 @@ class World:
         self.outward, self.met = walk.stand_ins.spots, walk.stand_ins.elsewhere
         # `inputs`: NumPy arrays, by id
         self.grads, self.inputs = walk.tensors.gradients, walk.inputs
-        self.facts, self.solid = walk.facts, walk.solid
+        self.facts, self.solid, self.settings = walk.facts, walk.solid, frozenset(walk.settings)
         self.watching, self.unread = frozenset(walk.watching), Unread(walk)
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
         self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.met_code.attributes

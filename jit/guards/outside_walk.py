@@ -330,6 +330,8 @@ class Walk:
             or CACHED in set(map(type, self.stand_ins.elsewhere.values())))
         self.without_stand_ins()
         self.bases_and_watchers()
+        if "numpy" in attributes:            # a tensor's method may give arrays
+            self.settings.add("numpy")
         for name in sorted(self.settings):
             self.places.append(Setting(name, SETTINGS[name]))
         if self.facts.looks_up_names:

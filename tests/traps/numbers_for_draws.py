@@ -173,3 +173,20 @@ def a_context_keeps_tensors_as_attributes():
                     lambda: loss.sum().backward()), getattr(loss.grad_fn, "std", None)
         yield kept
     return f, calls
+
+
+@trap
+def draws_as_large_as_a_tensor():
+    """np.random.normal(size=x.shape), of a generator and of all, where the shape changes; and draws
+    from a law whose arrays change."""
+    g, mean, spread = np.random.default_rng(3), np.zeros(2), np.eye(2)
+    def f(x):
+        noise = np.random.normal(size=x.shape) + g.uniform(-1, 1, x.shape)
+        return x + whet.from_numpy(noise).float() + g.multivariate_normal(mean, spread).sum()
+    def calls(f):
+        np.random.seed(5)
+        for i in range(18):
+            mean[0], spread[1, 1] = i // 6, 1 + i // 9
+            yield f(ramp(i % 3 + 1, 2))
+            yield np.random.rand(), g.random()
+    return f, calls

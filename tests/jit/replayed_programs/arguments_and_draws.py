@@ -157,3 +157,10 @@ def _filling():
         o.pos += 1
         return x
     return f, lambda i: (whet.ones(2, 3) * i,)
+
+
+@row("noise as large as a tensor: `np.random.normal(size=x.shape)`")
+def _noise():
+    def f(x):
+        return x + whet.from_numpy(np.random.normal(0, 0.1, size=x.shape)).float()
+    return f, lambda i: (whet.ones(3, 2) * i,)
