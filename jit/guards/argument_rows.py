@@ -119,7 +119,8 @@ class ArgumentRows:
     def slots(self) -> None:
         """What lies in slots of Python's state."""
         world = self.recording.world
-        if any(s.is_array or world.growing and s.container is list for s in world.slots):
+        if any(s.is_array and s.type is not np.ndarray
+               or world.growing and s.container is list for s in world.slots):
             raise NotInTable             # A table does not tell a list that grows from others.
         # the spot of a container -> the object that the first of its parts is
         containers: dict[Any, int] = {}
@@ -132,6 +133,8 @@ class ArgumentRows:
                 i = containers[s.spot.key] + s.items.index(s.item)
             if s.is_number:
                 self.any_number(i, s.there(), leaf)
+            elif s.is_array:
+                self.arrays.append((i, s.there(), self.leaves.leaf[id(leaf)]))
             else:
                 self.tensors.append((i, leaf))
         for twin in world.twins:
@@ -187,7 +190,8 @@ class ArgumentRows:
         seen, t = self.looks[leaf], self.table
         if len(seen.shape) > MAX_ARRAY_DIMS or not seen.array_flags & ALIGNED:
             raise NotInTable
-        own = self.recording.guards.leaf_arrays[leaf]
+        arrays = self.recording.guards.leaf_arrays           # of the arguments
+        own = arrays[leaf] if leaf < len(arrays) else None
         return [0, t.id(seen.dtype), len(seen.shape), 0, seen.array_flags, 0,
                 0 if own is None else t.id(own), *sizes(seen)]
 

@@ -68,6 +68,7 @@ def _build_table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], f
     numbers = ({id(x) for x in flat.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
     arrays = {flat.met[i] for i in flat.arrays or ()}
+    arrays.update(i for i, s in enumerate(r.world.slots, len(flat.leaves)) if s.is_array)
     t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values(), arrays)
     try:
         described = arguments(t, r, args, kwargs, flat, leaves)

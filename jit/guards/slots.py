@@ -17,7 +17,7 @@ class Slot:
     dict that is a new one in each call. `container`: its type, `items`: the names of its parts.
     `is_array`: is it a NumPy array, or a NumPy number?"""
     __slots__ = ("spot", "item", "container", "items", "cells", "is_number", "is_array", "type",
-                 "look")
+                 "layout", "look")
 
     def __init__(self, spot: Spot, value: Any, item: Any = None) -> None:
         self.spot, self.item = spot, item
@@ -29,8 +29,9 @@ class Slot:
         self.type = type(value)
         self.is_array = self.type is np.ndarray or array_facts.is_number(value)
         self.is_number = not (self.is_array or is_strided(value))
-        self.look = array_facts.layout(value) if self.is_array else \
-            None if self.is_number else look(value)
+        self.layout = array_facts.layout(value) if self.is_array else None
+        self.look = None if self.is_number else look(
+            wrap(np.asarray(value)) if self.is_array else value)
 
     @staticmethod
     def takes(value: Any) -> bool:
@@ -76,7 +77,7 @@ class Slot:
         if self.is_number:
             return tensor_of(v) if varies(v) else None
         if self.is_array:
-            if array_facts.layout(v) != self.look or any(v is x._array for x in leaves):
+            if array_facts.layout(v) != self.layout or any(v is x._array for x in leaves):
                 return None
             if type(v) is np.ndarray:
                 return wrap(v)

@@ -7,13 +7,11 @@ division by zero say, is an error here: eager then warns at the user's line.
 """
 import functools
 import importlib
-import math
 import operator
 
 import numpy as np
 
 from ..dtypes import FROM_NUMPY
-from .question_kernels import asked
 from .registry import Op
 
 ERRORS = "divide", "over", "under", "invalid"
@@ -112,13 +110,6 @@ def raising():
     """The settings under which a call that NumPy would inform about is an error."""
     now = np.geterr()
     return tuple(["ignore" if now[kind] == "ignore" else "raise" for kind in ERRORS])
-
-
-@asked(lambda x, _: ~((x > -math.inf) & (x < math.inf)))
-def are_finite(a):
-    """Are all elements finite? Then NumPy had nothing to warn about when it made them of finite
-    ones."""
-    return bool(np.isfinite(a).all())
 
 
 numpy_call = NumpyCall("numpy_call", inner=True)
