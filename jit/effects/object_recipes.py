@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import types
+from collections.abc import Sequence
 from typing import Any
 
 from whet import declared_for_tracing
@@ -127,10 +128,20 @@ class MadeRecord(Made):
         more = getattr(x, "__dict__", {}) if hasattr(x, "_fields") else {}
         self.named = [(name, results.describe(y)) for name, y in more.items()]
 
+    def of(self, fields: Sequence[Any]) -> Any:
+        """One with these fields."""
+        return self.type._make(fields) if hasattr(self.type, "_make") else self.type(fields)
+
+    def emit(self, steps: Any) -> None:
+        if self.named:
+            raise InPython
+        steps.once(self)
+        for y in self.held:
+            y.emit(steps)
+        steps.record(len(self.held), self.of)
+
     def make(self, making: Making) -> Any:
-        fields = [y.build(making) for y in self.held]
-        x = self.type._make(fields) if hasattr(self.type, "_make") else self.type(fields)
-        x = making.made.setdefault(self, x)
+        x = making.made.setdefault(self, self.of([y.build(making) for y in self.held]))
         if self.named:
             x.__dict__.update([(name, y.build(making)) for name, y in self.named])
         return x
@@ -253,13 +264,28 @@ class MadeObject(Made):
         self.entries = [(k, results.describe(y)) for k, y in held]
 
     def make(self, making: Making) -> Any:
+        x = making.made[self] = self.own.__new__(self.type)
+        return self.fill(x, [y.build(making) for y in self.parts()])
+
+    def fill(self, x: Any, held: Sequence[Any]) -> Any:
+        """Give a new object what it holds: attributes, then entries."""
         own: Any = self.own
-        x = making.made[self] = own.__new__(self.type)
-        for name, y in self.fields:
-            set_attribute(x, name, y.build(making))
-        for k, y in self.entries:
-            own.__setitem__(x, k, y.build(making))
+        for (name, _), y in zip(self.fields, held):
+            set_attribute(x, name, y)
+        for (k, _), y in zip(self.entries, held[len(self.fields):]):
+            own.__setitem__(x, k, y)
         return x
+
+    def of(self, held: Sequence[Any]) -> Any:
+        """One that holds this."""
+        return self.fill(self.own.__new__(self.type), held)
+
+    def emit(self, steps: Any) -> None:
+        steps.once(self)
+        held = self.parts()
+        for y in held:
+            y.emit(steps)
+        steps.record(len(held), self.of)
 
     def same(self, other: MadeObject, runs: Runs) -> bool:
         return (self.type is other.type and self.own is other.own

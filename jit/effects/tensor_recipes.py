@@ -160,10 +160,10 @@ class MadeTensor(TensorOfValue):
             return
         if self.history is not None or self.cell is not None or self.kind is not Tensor:
             raise InPython
-        if self.flags or not steps.is_fresh(self.value):
-            steps.view(self, None)
-        else:
+        if steps.is_fresh(self.value):
             steps.new(self)
+        else:
+            steps.view(self, None)
 
 
 class MadeView(TensorOfValue):

@@ -1,5 +1,6 @@
 """The rows of a table that compare the arguments of a call, and what lies in slots of Python's
 state."""
+import itertools
 import struct
 from typing import Any
 
@@ -90,6 +91,15 @@ class ArgumentRows:
                 if path in flat.lengths:
                     self.leaves.lengths[flat.lengths[path]] = len(self.table["rows"])
                 self.constant(i, x, path)
+        self.distinct_containers(flat.boxes)
+
+    def distinct_containers(self, boxes: list[Any]) -> None:
+        """Rows for containers that are two, where they could be one."""
+        ids = {id(x) for x in boxes}
+        there = [(i, x) for i, x, _ in self.todo if id(x) in ids]
+        for (i, x), (k, y) in itertools.combinations(there, 2):
+            if like(x, y):
+                self.row(L.DISTINCT, i, k)
 
     def constant(self, i: int, x: Any, path: Path) -> None:
         """An object that must be as it was, the numbers in it that vary aside."""
@@ -104,6 +114,8 @@ class ArgumentRows:
             self.row(L.SAME, i, t.id(x))
         elif kind is tuple:
             self.row(L.TUPLE, i, len(x), self.parts(x, path))
+        elif issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__:
+            self.row(L.NAMED_TUPLE, i, len(x), self.parts(x, path), t.id(kind))
         elif kind is list:
             self.row(L.LIST, i, len(x), self.parts(x, path))
         elif kind is dict and all(type(key) is str for key in x):
@@ -225,6 +237,16 @@ def place_of_kind(a: Any, like: int) -> int:
 def sizes(seen: Look) -> list[int]:
     """The words of a tensor's row that its sizes and strides make up."""
     return [w for pair in zip(seen.shape, seen.strides) for w in pair]
+
+
+def like(x: Any, y: Any) -> bool:
+    """Could a container be where another is, without a difference that the table sees?"""
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, dict):
+        return (list(map(type, x)) == list(map(type, y))
+                and list(map(type, x.values())) == list(map(type, y.values())))
+    return not isinstance(x, list | tuple) or list(map(type, x)) == list(map(type, y))
 
 
 def _hashed(table: list[int], addresses: Any) -> None:

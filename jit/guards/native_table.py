@@ -17,7 +17,7 @@ import numpy as np
 from whet.cpu.recipe_words import row_major
 
 from ..replay.replay import Handed, after_table
-from .argument_rows import arguments, sizes
+from .argument_rows import arguments, like, sizes
 from .native_entry import L, enter
 from .numbers_as_sizes import length_of
 from .outside_rows import outside
@@ -101,13 +101,9 @@ def _can_have_one(r: Recording, flat: FlatArguments) -> bool:
 
 def _distinguishes_containers(r: Recording, flat: FlatArguments) -> bool:
     """Does machine code tell the containers among a call's arguments apart, as far as a replay
-    makes use of them?"""
-    if r.wants_boxes:
-        return False
-    # which containers are one is not compared, nor whether one is reached from outside, too
-    alike = itertools.combinations(flat.boxes, 2)
-    outside_too = itertools.product(flat.boxes, r.world.seen.values())
-    return not any(like(x, y) for x, y in itertools.chain(alike, outside_too))
+    makes use of them? It does not compare whether one is reached from outside, too."""
+    return not r.wants_boxes and not any(
+        like(x, y) for x, y in itertools.product(flat.boxes, r.world.seen.values()))
 
 
 def _words_of_table(t: Rows, header: dict[str, Any]) -> list[int]:
@@ -171,13 +167,3 @@ def _resize_launches(words: np.ndarray, p: Program) -> None:
                   arena=p.arena)
     for name, v in header.items():
         words[at[name] // 8] = v
-
-
-def like(x: Any, y: Any) -> bool:
-    """Could a container be where another is, without a difference that the table sees?"""
-    if type(x) is not type(y):
-        return False
-    if isinstance(x, dict):
-        return (list(map(type, x)) == list(map(type, y))
-                and list(map(type, x.values())) == list(map(type, y.values())))
-    return not isinstance(x, list | tuple) or list(map(type, x)) == list(map(type, y))

@@ -3,7 +3,7 @@ in machine code alone."""
 from __future__ import annotations
 
 import ctypes as C
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -112,6 +112,10 @@ class Steps:
         """Make a list of what the last steps gave."""
         self.add(L.SERIES, n)
 
+    def record(self, n: int, make: Callable[[Sequence[Any]], Any]) -> None:
+        """Add a step that results in what a function makes of a tuple of the last n objects."""
+        self.add(L.RECORD, n, self.table.id(make))
+
     def keys(self, keys: Iterable[Any]) -> int:
         """Note the keys of a dict; gives where."""
         at = len(self.table["keys"])
@@ -137,7 +141,7 @@ class Steps:
         """Make a tensor around an array that no other tensor has."""
         at = self.take(recipe.value)
         self.made[recipe] = at
-        self.add(L.NEW, at)
+        self.add(L.NEW, at, recipe.flags)
 
     def leaf(self, i: int, value: int) -> Pair:
         """Where the array of a leaf is found, or the number that it stands for."""

@@ -23,12 +23,14 @@ from .traced_layouts import (
     ARRAY,
     BEHIND,
     DICT,
+    DISTINCT,
     EQUAL,
     FLOAT,
     GOLDEN,
     INT,
     LIST,
     MOST,
+    NAMED_TUPLE,
     SAME,
     TENSOR,
     TUPLE,
@@ -280,12 +282,15 @@ class Argument:
         self.value = word_at(f, self.row, ObjectRow.VALUE)
         for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
                         (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
-                        (ANY_FLOAT, "any_float"), (ANY_INT, "any_int"), (ARRAY, "array")):
+                        (ANY_FLOAT, "any_float"), (ANY_INT, "any_int"), (ARRAY, "array"),
+                        (NAMED_TUPLE, "named_tuple"), (DISTINCT, "distinct")):
             f.bail(f.cmp("eq", self.kind, k), name)
         self.must(g.same(self.object, word_at(f, self.leaves, self.value, "ptr")))     # AGAIN
         f.br("yes")
         f.label("same")
         f.cbr(f.cmp("eq", g.i64(self.object), self.value), "yes", "no")
+        f.label("distinct")
+        f.cbr(g.same(self.object, word_at(f, self.objects, self.value, "ptr")), "no", "yes")
 
     def numbers(self) -> None:
         """Floats and ints: with a given value, or any."""
@@ -327,6 +332,9 @@ class Argument:
         f, g, o = self.f, self.g, self.object
         f.label("tuple")
         self.is_exactly("PyTuple_Type")
+        self.parts(lambda: f.bytes_at(o, TUPLE_ITEMS))
+        f.label("named_tuple")
+        self.must(g.same(self.type, word_at(f, self.row, ObjectRow.CLASS, "ptr")))
         self.parts(lambda: f.bytes_at(o, TUPLE_ITEMS))
         f.label("list")
         self.is_exactly("PyList_Type")

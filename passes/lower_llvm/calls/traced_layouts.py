@@ -21,7 +21,8 @@ HEADER = len(H)
 # kinds of blocks; an index finds some by what they expect, see `emit_seek`
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
 # the kinds of rows for objects
-TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT, ARRAY = range(12)
+(TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT, ARRAY, NAMED_TUPLE,
+ DISTINCT) = range(14)
 # of the flags of a tensor's array: the bits behind these say on which device it is
 BEHIND = 16
 # slots: at an address, in a dict, in a list; at the end of a list
@@ -30,11 +31,12 @@ WORD, ENTRY, ITEM, END = range(4)
 ANY = 1
 # where the address of an array, or a number, comes from
 LEAF, OBJECT, FRESH, ARRAY_LEAF, FLOAT_LEAF, INT_LEAF, SEEN = range(7)
-# Steps that build the result. First those that give an object of it, tuple, list and dict last;
-# then views, and what it is not made of itself: tensors that its views are of, which are let go of
-# at the end, as are arrays that no tensor of it has.
-(NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, AS_SCALAR, AS_ARRAY, PAIR, SERIES, TABLE, VIEW,
- ARRAY_VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY) = range(17)
+# Steps that build the result. First those that give an object of it; the last of these make one of
+# others: a tuple, a list, a dict, what a Python function makes of a tuple. Then views, and what it
+# is not made of itself: tensors that its views are of, which are let go of at the end, as are
+# arrays that no tensor of it has.
+(NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, AS_SCALAR, AS_ARRAY, PAIR, SERIES, TABLE,
+ RECORD, VIEW, ARRAY_VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY) = range(18)
 MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
@@ -55,8 +57,10 @@ NAMES = ["traced_call", "traced_get", "traced_enter", "traced_take"]
 
 class ObjectRow(enum.IntEnum):
     """The words of a row that compares an object. KIND says what comes from VALUE on: the leaf of
-    a tensor or of any number, the object or the number itself, or the length of a container."""
+    a tensor or of any number, the object or the number itself, the length of a container, or the
+    number of an object that it must not be."""
     KIND, OBJECT, WORDS, VALUE, FIRST_PART, KEYS = range(6)
+    CLASS = KEYS                                    # of a named tuple
 
 
 class TensorRow(enum.IntEnum):

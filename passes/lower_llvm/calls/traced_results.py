@@ -30,6 +30,7 @@ from .traced_layouts import (
     NEW,
     OFFSET,
     PAIR,
+    RECORD,
     RG,
     SERIES,
     SOURCE,
@@ -114,7 +115,7 @@ class Objects:
         return f.if_(
             f.cmp("eq", kind, NEW),
             step.new,
-            lambda: f.if_(f.cmp("sgt", kind, TABLE), step.aside, step.other),
+            lambda: f.if_(f.cmp("sgt", kind, RECORD), step.aside, step.other),
         )
 
     def flip(self, bits: Val, i: Val) -> None:
@@ -173,8 +174,10 @@ class Step:
         return self.tensor(word_at(self.f, o.fresh, self.a, "ptr"))
 
     def new(self) -> list[Val]:
-        """NEW: a fresh tensor that is part of the result."""
-        return self.push(self.fresh_tensor())
+        """NEW: a fresh tensor that is part of the result; `b` has its flags."""
+        t = self.fresh_tensor()
+        self.g.st(self.b, t, T["rg"])
+        return self.push(t)
 
     def held(self, kind: Val, a: Val) -> Val:
         """An existing object: a constant, an argument, or a tensor made by an earlier step."""
@@ -317,8 +320,8 @@ class Step:
         return self.push(x)
 
     def several(self) -> list[Val]:
-        """PAIR, SERIES, TABLE: a tuple, a list or a dictionary of the objects on top of the
-        stack."""
+        """PAIR, SERIES, TABLE, RECORD: a tuple, a list, a dictionary, or what a Python function
+        makes of a tuple, of the objects on top of the stack."""
         f, o = self.f, self.objects
         self.first = self.top - self.a
         (x,) = f.if_(
@@ -327,7 +330,7 @@ class Step:
             lambda: f.if_(
                 f.cmp("eq", self.kind, SERIES),
                 lambda: self.filled("PyList_New", "PyList_SetItem"),
-                self.table,
+                lambda: f.if_(f.cmp("eq", self.kind, TABLE), self.table, self.record),
             ),
         )
         put_word(f, o.stack, self.first, x)
@@ -347,6 +350,16 @@ class Step:
                 and None
             ),
         )
+        return [x]
+
+    def record(self) -> list[Val]:
+        """What a Python function makes of a tuple of the objects."""
+        f, g, o = self.f, self.g, self.objects
+        (held,) = self.filled("PyTuple_New", "PyTuple_SetItem")
+        f.store(self.first, o.height)        # the tuple has them now
+        x = f.call("PyObject_CallOneArg", "ptr", g.ptr(self.b), held)
+        g.dec(held)
+        f.bail(g.null(x), "fail")
         return [x]
 
     def table(self) -> list[Val]:
