@@ -365,6 +365,7 @@ def _dense(shape, order, itemsize):
 _CAST = {t: Pointwise(f"copy to {t}", (S.cast(S.arg(0), t),), 1)
          for t, d in SHORT.items() if d.category != STORED}
 _MOVE = Pointwise("copy", (S.arg(0),), 1)
+_ADD = Pointwise("add", (S.arg(0) + S.arg(1),), 2)
 # unsigned numbers that have an element's bits, by its bytes
 BITS = {
     1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
@@ -394,6 +395,12 @@ def move(dst, src):
     """`copy` by a single kernel, between arrays of one type that do not overlap."""
     bits = BITS.get(dst.itemsize, dst.dtype)
     _MOVE([src.view(bits)], [dst.view(bits)])
+
+
+def add_onto(dst, src):
+    """Add `src`, of the same shape and type, to `dst` by a single kernel. No two elements of `dst`
+    lie in one place."""
+    _ADD([dst, src], [dst])
 
 
 def copy_of_few(dst, src):

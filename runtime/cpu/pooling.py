@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from ..ir.scalar import arg
 from ..ir.symbolic_size import at_least, at_most, for_now, sized
 from . import (
     indexed,
@@ -20,7 +19,7 @@ from . import (
 )
 from .conv_plan import ELEM, elements, known, remember, scratch, three
 from .indexed import converted
-from .pointwise import Pointwise, move
+from .pointwise import add_onto, move
 from .reference_only import REFERENCE
 from .rows import contiguous
 from .sized_plans import by_sizes
@@ -395,13 +394,12 @@ def fold_onto(out, cols, output_size, kernel, dilation, padding, stride):
     type."""
     if window_geometry.wide(cols.dtype) != cols.dtype:
         return False
-    added = Pointwise("add", (arg(0) + arg(1),), 2)
     sizes = window_geometry.out_sizes(output_size, kernel, stride, padding, dilation)
     parts = cols.reshape(*out.shape[:2], *kernel, *sizes)
     for t, o, i in window_geometry.taps(output_size, sizes, kernel, stride, padding, dilation):
         to = out[(..., *i)]
         if to.size:
-            added([to, parts[(slice(None), slice(None), *t, *o)]], [to])
+            add_onto(to, parts[(slice(None), slice(None), *t, *o)])
     return True
 
 

@@ -40,8 +40,17 @@ c2c_op = Op("fft_c2c", fourier.complex_to_complex, _c2c_vjp, samples=_complex_sa
 
 
 def _r2c_vjp(g, _y, _x, *, dim, norm):
-    whole = resized(g, dim, _x.shape[dim])
-    return [apply(c2c_op, (whole,), {"dims": (dim,), "inverse": True, "norm": ADJOINT[norm]}).real]
+    # half of each frequency that the inverse transform counts twice, with its mirror image
+    half = g / _times_counted(g, dim, _x.shape[dim])
+    return [apply(c2r_op, (half,), {"dim": dim, "n": _x.shape[dim], "norm": ADJOINT[norm]})]
+
+
+def _times_counted(half, dim, n):
+    """How often each of the first frequencies of n numbers occurs: once, or, with its mirror image,
+    twice. A vector along a dimension of `half`."""
+    k = F["arange"](half.shape[dim], device=half.device)
+    times = F["where"]((k == 0) | (2 * k == n), 1.0, 2.0).to(half.dtype.to_real())
+    return times.reshape([-1 if i == dim else 1 for i in range(half.ndim)])
 
 
 r2c_op = Op(
@@ -54,10 +63,7 @@ r2c_op = Op(
 
 def _c2r_vjp(g, _y, _x, *, dim, n, norm):
     half = apply(r2c_op, (g,), {"dim": dim, "norm": ADJOINT[norm]})
-    k = F["arange"](half.shape[dim], device=g.device)
-    # frequencies that stand for their mirror images too
-    twice = F["where"]((k == 0) | (2 * k == n), 1.0, 2.0).to(g.dtype)
-    return [half * twice.reshape([-1 if i == dim else 1 for i in range(half.ndim)])]
+    return [half * _times_counted(half, dim, n)]
 
 
 c2r_op = Op(

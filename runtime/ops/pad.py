@@ -7,7 +7,9 @@ import math
 
 import numpy as np
 
+from ..cpu import indexed, memory, pointwise, taped_launches
 from ..dtypes import INT
+from ..ir.outline import Outline
 from ..size_arguments import sizes
 from .argument_guards import check_text
 from .creation import cast_number
@@ -151,27 +153,47 @@ def source_runs(sources):
     return found
 
 
+@functools.lru_cache(1024)
+def _shown_places(n, before, after, mode):
+    """Runs of places of a padded dimension as slices, each with the places of the input that it
+    shows: first those of the input itself, then its edges, where no place comes twice in a run."""
+    sources, lo = pad_sources(n, before, after, mode), max(before, 0)
+    cut = max(-before, 0)
+    own = max(n - cut - max(-after, 0), 0)
+    found = [(builtins.slice(lo, lo + own), builtins.slice(cut, cut + own))]
+    for begin, part in ((0, sources[:lo]), (lo + own, sources[lo + own:])):
+        for to, source in source_runs(part):
+            once = source.step or source.stop - source.start == to.stop - to.start
+            for first in [to.start] if once else range(to.start, to.stop):
+                last = to.stop if once else first + 1
+                found.append((builtins.slice(begin + first, begin + last), source))
+    return found
+
+
 def _unpad_by_index(g, shape, pads, mode):
     for d in range(len(shape) - 1, -1, -1):
         before, after = pads[d]
-        if not (before or after):
-            continue
-        src = pad_sources(shape[d], before, after, mode)
-        out = np.zeros((*g.shape[:d], shape[d], *g.shape[d + 1 :]), g.dtype)
-        at = (builtins.slice(None),) * d
-        lo, hi = (
-            max(before, 0),
-            max(before, 0)
-            + min(shape[d], shape[d] + min(before, 0), shape[d] + min(after, 0), len(src)),
-        )
-        for i in [*range(0, lo), *range(hi, len(src))]:
-            out[(*at, src[i])] += g[(*at, i)]
-        if hi > lo:
-            out[(*at, builtins.slice(src[lo], src[lo] + hi - lo))] += g[
-                (*at, builtins.slice(lo, hi))
-            ]
-        g = out
+        if before or after:
+            g = _unpadded_along(g, d, shape[d], _shown_places(shape[d], before, after, mode))
     return g
+
+
+def _unpadded_along(g, d, n, runs):
+    """A dimension of n without its padding: at each place the sum of all that show it."""
+    with_kernels = indexed.suit(g)
+    out = taped_launches.partial(memory.empty((*g.shape[:d], n, *g.shape[d + 1:]), g.dtype))
+    move, add = ((pointwise.move, pointwise.add_onto) if with_kernels else
+                 (np.copyto, lambda target, part: np.add(target, part, target)))
+    at = (builtins.slice(None),) * d
+    (to, own), *edges = runs
+    if own.start or own.stop < n:
+        zero = taped_launches.table(np.zeros(1, g.dtype))
+        move(out, np.broadcast_to(zero.reshape(()), out.shape))
+    if own.stop > own.start:
+        move(out[(*at, own)], g[(*at, to)])
+    for to, source in edges:
+        add(out[(*at, source)], g[(*at, to)])
+    return out
 
 
 def _pad_by_index_vjp(g, _y, _x, pads, mode):
@@ -221,7 +243,8 @@ unpad_by_index_op = Op(
 )
 
 
-pad_by_index_op.any_sizes = unpad_by_index_op.any_sizes = True
+pad_by_index_op.any_sizes = unpad_by_index_op.any_sizes = unpad_by_index_op.launches = True
+unpad_by_index_op.makes = lambda g, *, shape, **_: (Outline(shape, g.dtype),)
 unpad_by_index_op.size_attrs = frozenset(("shape",))
 
 

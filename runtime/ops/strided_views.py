@@ -7,9 +7,8 @@ import numpy as np
 
 from .. import dtypes, size_arguments, strided_memory
 from ..cpu import indexed
-from ..cpu.pointwise import Pointwise
+from ..cpu.pointwise import add_onto
 from ..ir.outline import Outline
-from ..ir.scalar import arg
 from ..size_arguments import as_int, sizes, whole
 from . import dims
 from .autocast_to_float32 import precise
@@ -105,10 +104,19 @@ def _unfolded_sum(g, shape, dimension, size, step):
     out = np.zeros(shape, g.dtype)
     if not shape:
         return out + (g.sum() if g.size else 0)
-    n, at = g.shape[dimension], (builtins.slice(None),) * dimension
-    for k in range(size):
-        out[(*at, builtins.slice(k, k + (n - 1) * step + 1, step))] += g[..., k]
+    for to, part in _window_parts(out, g, dimension, size, step):
+        to += part
     return out
+
+
+def _window_parts(out, g, dimension, size, step):
+    """What windows add to where, as pairs of views: `step` elements of all windows at a time, which
+    lie in different places."""
+    n, at = g.shape[dimension], (builtins.slice(None),) * dimension
+    for k in range(0, size, step):
+        width = min(step, size - k)
+        part = out[(*at, builtins.slice(k, k + (n - 1) * step + width))]
+        yield _unfold(part, dimension, width, step), g[..., k:k + width]
 
 
 _windows = [((8,), 0, 3, 1), ((2, 7), 1, 2, 2), ((5, 3), 0, 5, 1), ((4, 3), 0, 2, 3)]
@@ -139,16 +147,13 @@ def _unfolded_onto(out, g, shape, dimension, size, step):
     """Add the gradient of windows onto zeros with a kernel. Is it done?"""
     if not shape or not indexed.suit(out, g):
         return False
-    n, at = g.shape[dimension], (builtins.slice(None),) * dimension
-    for k in range(size):
-        to = out[(*at, builtins.slice(k, k + (n - 1) * step + 1, step))]
-        _ADDED([to, g[..., k]], [to])
+    for to, part in _window_parts(out, g, dimension, size, step):
+        add_onto(to, part)
     return True
 
 
-_ADDED = Pointwise("add", (arg(0) + arg(1),), 2)
 unfold_sum_op.moves = lambda out, g, shape, **at: [(out, 0)]
-unfold_sum_op.put_alone = _unfolded_onto
+unfold_sum_op.put = _unfolded_onto
 unfold_sum_op.any_sizes, unfold_sum_op.size_attrs = True, frozenset(("shape",))
 unfold_sum_op.makes = lambda g, *, shape, **_: (Outline(shape, g.dtype),)
 

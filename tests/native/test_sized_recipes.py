@@ -107,7 +107,7 @@ def outcome(op, args, kwargs):
 
 
 # they trust who calls them that sizes fit
-TRUSTING = {"alignments", "alignments_backward", "sparse_row_sums", "unslice"}
+TRUSTING = {"alignments", "alignments_backward", "sparse_row_sums", "unfold_sum", "unslice"}
 SIZED = [n for n in TESTED if REGISTRY[n].any_sizes and REGISTRY[n].family != "window"
          and n not in TRUSTING]
 
@@ -213,6 +213,24 @@ def test_copies_into_another_order_enter_no_python(copied, by_python, monkeypatc
     assert "clone_format" not in by_python
     without_recipes(monkeypatch)
     assert got == [made(x) for x in given]
+
+
+@pytest.mark.parametrize("parts", [
+    lambda x: x.unfold(-1, 8, 3), lambda x: x.unfold(-1, 3, 4), lambda x: x.unfold(1, 2, 1),
+    lambda x: F.pad(x, (2, 3), mode="reflect"), lambda x: F.pad(x, (2, 3), mode="circular"),
+    lambda x: F.pad(x, (2, -3), mode="replicate"),
+    lambda x: whet.stft(x[0], 16, 5, window=whet.ones(16), return_complex=True).abs()])
+def test_gradients_of_overlapping_parts_enter_no_python(parts, by_python, monkeypatch):
+    def gradient(x):
+        y = parts(x)
+        return bits(whet.autograd.grad(y, x, whet.linspace(0, 1, y.numel()).reshape(y.shape)))
+    given = [whet.randn(2, 3, n, requires_grad=True) for n in (*[16] * 5, *range(40, 70), 16)]
+    got = [gradient(x) for x in given[:-1]]
+    by_python.clear()
+    got.append(gradient(given[-1]))
+    assert not {*by_python} & {"unfold_sum", "unpad_by_index", "fft_c2r"}
+    without_recipes(monkeypatch)
+    assert got == [gradient(x) for x in given]
 
 
 def test_gradients_and_what_a_backward_asks_of_shapes(by_python):
