@@ -91,13 +91,11 @@ class _Grouping:
     def join(self, a: _Group, b: _Group, i: int) -> bool:
         """Let the first group have the nodes of both, to stand at node i, if that may be."""
         space = a.space or b.space
-        if space is None or b.space not in (None, space):
+        if (space is None or b.space not in (None, space) or len(a.at) + len(b.at) > MOST_NODES
+                or not a.shapes | b.shapes <= _shapes_in(space)):
             return False
-        allowed = _shapes_in(space)
         at = sorted(a.at + b.at)
         together = set(at)
-        if not a.shapes | b.shapes <= allowed or len(at) > MOST_NODES:
-            return False
         if any(not self.uses.later(k, i) or self.uses.needed(k, i, together) for k in at):
             return False
         node = self.node(space, at)

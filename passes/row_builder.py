@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence, Set
 from math import prod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 from whet.ir import rows as R
@@ -164,24 +164,35 @@ class _Builder:
     def build(self, at: Sequence[int], repeated: tuple[int, ...] = ()) -> Rows | None:
         """The node of the group of nodes at these places; None where there is no program for it.
         What the `repeated` ones make is stored nowhere."""
-        nodes, inside = self.uses.nodes, set(at)
-        outs: list[int] = []
-        passing = {o for k in repeated for o in nodes[k].outs}
-        for k in at:
-            if not self.add(nodes[k]):
-                return None
-        for x, (full, e) in self.known.items():
-            if x not in passing and (x in self.visible
-                                     or any(u not in inside for u in self.uses.users.get(x, ()))):
-                outs.append(x)
-                self.stages.append(_Stage(R.Store if full else R.StoreRow, (e,), []))
-        if not outs or len(self.operands) + len(outs) > MOST:
+        nodes = self.uses.nodes
+        outs = self.stored(at, repeated)
+        if not outs or self.least_operands(at) + len(outs) > MOST \
+                or not all(self.add(nodes[k]) for k in at) \
+                or len(self.operands) + len(outs) > MOST:
             return None
+        for full, e in (self.known[x] for x in outs):
+            self.stages.append(_Stage(R.Store if full else R.StoreRow, (e,), []))
         self.keep()
         members = [nodes[k] for k in sorted({*at, *self.views(at)})]
         work = Placed(self.finished(), self.shape, self.axes, tuple(self.operand_axes))
         made = Rows(tuple(self.ins), outs, nodes[at[-1]].line, members, self.axes, work)
         return made if self.suits(made) else None
+
+    def stored(self, at: Sequence[int], repeated: tuple[int, ...]) -> list[int]:
+        """What the nodes at these places make for others."""
+        inside = set(at)
+        return [x for k in at if k not in repeated for x in self.uses.nodes[k].outs
+                if x in self.visible
+                or any(u not in inside for u in self.uses.users.get(x, ()))]
+
+    def least_operands(self, at: Sequence[int]) -> int:
+        """No program of the nodes at these places has fewer operands. They are counted before one
+        is made, which takes a hundred times as long: a loop's rounds that read parts of one memory
+        are tried with one another."""
+        nodes = [self.uses.nodes[k] for k in at]
+        made = {o for node in nodes for o in node.outs}
+        return len({x for node in nodes if not self.is_program(node) for x in node.refs()
+                    if self.uses.root[x] not in made})
 
     def views(self, at: Sequence[int]) -> set[int]:
         """The views of what the group makes that nodes of it read, by their places."""
@@ -310,9 +321,12 @@ class _Builder:
     # ---- nodes
     def add(self, node: Node) -> bool:
         """Put a node into the program; False where one of its operands cannot be one of that."""
-        if isinstance(node, OpNode) and node.op.family != "pointwise":
-            return self.add_program(node)
-        return self.add_pointwise(node)
+        return self.add_program(node) if self.is_program(node) else self.add_pointwise(node)
+
+    @staticmethod
+    def is_program(node: Node) -> TypeGuard[OpNode]:
+        """Is a node of a group a row program itself? It is a pointwise one otherwise."""
+        return isinstance(node, OpNode) and node.op.family != "pointwise"
 
     def add_pointwise(self, node: Node) -> bool:
         """A pointwise node: its expressions. False where an operand cannot be one."""

@@ -4,7 +4,9 @@ import random
 import pytest
 import whet
 from whet import jit
+from whet.cpu import native
 from whet.nn import functional as F
+from whet.passes import row_builder
 
 from tests.passes.pass_cases import compiled, graph_of
 from tests.together import bits
@@ -324,3 +326,22 @@ def test_tables_of_two_vectors_are_nowhere_stored(fn, n, k):
     if n == 1000:                            # of small ones reading may be as good
         path, = got.explain(data=True)["paths"]
         assert not path["python"] and path["peak"] < n * k, path["graph"]
+
+
+def test_no_program_is_made_of_groups_that_read_too_much(monkeypatch):
+    """Rounds of a loop read parts of one tensor each, so that every group is tried with all before
+    it."""
+    monkeypatch.setattr(native, "cached", lambda key: None)
+    made, add = [], row_builder._Builder.add
+    monkeypatch.setattr(row_builder._Builder, "add", lambda *of: [made.append(of), add(*of)][1])
+
+    def scan(x, dt, a, b, c):
+        decay, fed = (dt[..., None] * a).exp(), (dt * x)[..., None] * b[:, :, None]
+        h, seen = whet.zeros(2, 32, 8), []
+        for t in range(x.shape[1]):
+            h = decay[:, t] * h + fed[:, t]
+            seen.append((h * c[:, t, None]).sum(-1))
+        return whet.autograd.grad(whet.stack(seen, 1).sum(), (x, dt, a, b, c))
+    shapes = (2, 40, 32), (2, 40, 32), (32, 8), (2, 40, 8), (2, 40, 8)
+    graph_of(scan, *[whet.randn(s, requires_grad=True) for s in shapes])
+    assert len(made) < 5000
