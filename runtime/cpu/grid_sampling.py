@@ -21,7 +21,7 @@ def sums(x, places, weights):
         return _sums(x, places, weights)
     *batch, channels, size = x.shape
     taps = (*batch, places[0].shape[-1])
-    x, places, weights = contiguous(x), _dense(places, taps), _dense(weights, taps)
+    x, places, weights = _planes(x), _dense(places, taps), _dense(weights, taps)
     out = memory.empty((*batch, channels, places[0].shape[-1]), x.dtype)
     if out.size:
         _by_blocks("sums", partial(kernels.sums, weighted=bool(weights)), x,
@@ -34,7 +34,7 @@ def products(x, g, places):
     if x.dtype not in ELEMENTS or REFERENCE:
         return tuple([(g * _picked(x, k)).sum(-2, dtype=x.dtype) for k in places])
     taps = (*x.shape[:-2], g.shape[-1])
-    x, g, places = contiguous(x), contiguous(g), _dense(places, taps)
+    x, g, places = _planes(x), contiguous(g), _dense(places, taps)
     if g.shape[:-1] != x.shape[:-1]:
         raise ValueError(f"the planes differ: {x.shape} and {g.shape}")
     outs = [memory.empty(k.shape, x.dtype) for k in places]
@@ -69,7 +69,21 @@ def _by_blocks(name, write, x, operands, taps, weighted, count):
     steps = min(count, kernels.BLOCK) * taps * max(1, channels)
     native.launch(native.kernel(f"sample/{name}/{elem}/{taps}/{weighted}",
                                 partial(write, elem=elem, taps=taps)), units,
-                  max(1, 2 * GRAIN // steps), *operands, channels, size, count)
+                  max(1, 2 * GRAIN // steps), *operands, channels, size, count, *_steps(x))
+
+
+def _planes(x):
+    """x with elements of a plane side by side, however the planes lie: `expand` may show one image
+    many times."""
+    return x if x.ndim <= 3 and x.strides[-1] == x.itemsize else contiguous(x)
+
+
+def _steps(x):
+    """The elements from one image to the next, and from one channel to the next."""
+    if x.ndim > 3:                               # row-major, see `_planes`
+        return prod(x.shape[-2:]), x.shape[-1]
+    image, channel = (0, 0, *x.strides)[-3:-1]
+    return image // x.itemsize, channel // x.itemsize
 
 
 def _dense(arrays, shape):

@@ -2,7 +2,7 @@
 range are found."""
 import numpy as np
 import pytest
-from whet.cpu import gather, thread_pool
+from whet.cpu import gather, grid_sampling, taped_launches, thread_pool
 from whet.cpu.duplicate_indices import COMBINATIONS
 
 pytestmark = pytest.mark.skipif(gather.REFERENCE, reason="NumPy alone is wanted")
@@ -124,3 +124,21 @@ def test_a_source_that_does_not_lie_in_rows_is_put_by_a_kernel(lying, how):
     assert gather.put(made, index, source, 0, how)
     assert gather.put(wanted, index, source.copy(), 0, how)
     assert made.tobytes() == wanted.tobytes() and made.any()
+
+
+def test_planes_are_sampled_where_they_lie():
+    """An image that is shown many times, parts of channels and images in another order are not
+    copied."""
+    rng = np.random.default_rng(0)
+    whole = rng.standard_normal((4, 6, 30)).astype("f4")
+    places = [rng.integers(-1, 32, (4, 9)).astype("i4") for _ in range(2)]
+    weights = [rng.standard_normal((4, 9)).astype("f4") for _ in places]
+    for x in (np.broadcast_to(whole[:1], whole.shape), whole[:, 1::2], whole[::-1], whole):
+        g = rng.standard_normal((*x.shape[:2], 9)).astype("f4")
+        for sample, *operands in ((grid_sampling.sums, x, places, weights),
+                                  (grid_sampling.products, x, g, places)):
+            tape = taped_launches.Tape()
+            made = tape.listen(sample, *operands)
+            assert len(tape.launches) == 1
+            of_copy = sample(x.copy(), *operands[1:])
+            assert np.array(made).tobytes() == np.array(of_copy).tobytes()

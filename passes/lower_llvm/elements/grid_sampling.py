@@ -36,6 +36,14 @@ class Taps:
         at = sources + taps + weights
         self.channels, self.size, self.count = (
             f.load("i64", f.at(args, at + k, "i64"), 8) for k in range(3))
+        self.args_after = at + 3
+
+    def planes(self, x: Val) -> Callable[[Val, Val], Val]:
+        """The plane of an image and a channel of x, whose steps are the last two arguments."""
+        f = self.f
+        image, channel = (f.load("i64", f.at(f.args[0], self.args_after + k, "i64"), 8)
+                          for k in range(2))
+        return lambda n, c: f.at(x, n * image + c * channel, self.elem)
 
     def picked(self, plane: Val, place: Val, inside: Val) -> Val:
         """The elements of a plane at these places; zero for places that do not exist."""
@@ -64,15 +72,16 @@ class Taps:
 
 
 def sums(module: Module, symbol: str, elem: str, taps: int, weighted: bool) -> None:
-    """Arguments: x, out, places, weights (none where not `weighted`), C, S, P. A unit is a block of
-    places of one n."""
+    """Arguments: x, out, places, weights (none where not `weighted`), C, S, P, and the elements of
+    x from one n to the next and from one c to the next. A unit is a block of places of one n."""
     k = Taps(module, symbol, elem, taps, taps if weighted else 0, 2)
     f, (x, out) = k.f, k.sources
+    plane_of = k.planes(x)
 
     def block(n: Val, begin: Val, end: Val) -> None:
         def channel(c: Val) -> None:
             row = n * k.channels + c
-            plane, target = f.at(x, row * k.size, elem), f.at(out, row * k.count, elem)
+            plane, target = plane_of(n, c), f.at(out, row * k.count, elem)
 
             def vector(p: Val) -> None:
                 mask, total = f.lanes_below(end - p, k.lanes), f.const(k.ty, 0)
@@ -90,10 +99,11 @@ def sums(module: Module, symbol: str, elem: str, taps: int, weighted: bool) -> N
 
 
 def products(module: Module, symbol: str, elem: str, taps: int) -> None:
-    """Arguments: x, g, places, the result of each tap, C, S, P. A unit is a block of places of one
-    n."""
+    """Arguments: x, g, places, the result of each tap, C, S, P, and the elements of x from one n to
+    the next and from one c to the next. A unit is a block of places of one n."""
     k = Taps(module, symbol, elem, taps, taps, 2)
     f, (x, g) = k.f, k.sources
+    plane_of = k.planes(x)
 
     def block(n: Val, begin: Val, end: Val) -> None:
         def vector(p: Val) -> None:
@@ -101,9 +111,8 @@ def products(module: Module, symbol: str, elem: str, taps: int) -> None:
             found = [k.tap(t, at, mask) for t in range(taps)]
 
             def channel(c: Val, *totals: Val) -> Sequence[Val]:
-                row = n * k.channels + c
-                plane = f.at(x, row * k.size, elem)
-                slope = f.mload(k.ty, f.at(g, row * k.count + p, elem), mask)
+                plane = plane_of(n, c)
+                slope = f.mload(k.ty, f.at(g, (n * k.channels + c) * k.count + p, elem), mask)
                 return [f.fma(k.picked(plane, *where), slope, total)
                         for where, total in zip(found, totals, strict=True)]
             made = f.loop(0, k.channels, 1, channel, [f.const(k.ty, 0)] * taps)
