@@ -10,12 +10,7 @@ from .ops.argument_guards import check_flag as _check_flag
 from .ops.argument_guards import guarded as _guarded
 from .ops.contract import matmul
 from .ops.dims import one as _one
-from .ops.elimination import (
-    lu,
-    lu_factor,
-    lu_factor_ex,
-    lu_solve,
-)
+from .ops.elimination import lu, lu_factor, lu_factor_ex, lu_solve
 from .ops.host_family import LinAlgError, matrix
 from .ops.host_family import square as _square
 from .ops.lapack import (
@@ -37,6 +32,7 @@ from .ops.lapack import pinv as _pinv
 from .ops.lapack import solve_triangle as _solve_triangle
 from .ops.number_questions import has_zero as _has_zero
 from .ops.out_arguments import with_out as _with_out
+from .ops.question_kernels import asked_of_all as _asked_of_all
 from .ops.reflections import geqrf, householder_product, ormqr  # noqa: F401
 from .ops.registry import ask as _ask
 from .ops.registry import check_one_type as _check_one_type
@@ -265,6 +261,7 @@ def eigvals(A):
     return eig(A).eigenvalues
 
 
+@_asked_of_all
 def _halvings(a):
     """How often the matrices are to be halved for a norm of at most 1/2."""
     import numpy as np
@@ -487,7 +484,7 @@ def tensorsolve(A, B, dims=None):
             "linalg.tensorsolve: Expected self to satisfy the requirement "
             "prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
             f"{math.prod(shape)} != {B.numel()}")
-    return solve(A.reshape(-1, math.prod(shape)), B.reshape(-1)).reshape(shape)
+    return solve(A.reshape(B.numel(), math.prod(shape)), B.reshape(-1)).reshape(shape)
 
 
 # ---- factorisations ------------------------------------------------------------------------------

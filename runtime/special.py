@@ -5,6 +5,7 @@ from .dtypes import FLOAT as _FLOAT
 from .ops.argument_guards import guarded as _guarded
 from .ops.docstrings import with_example as _with_example
 from .ops.out_arguments import with_out as _with_out
+from .ops.question_kernels import asked_of_all as _asked_of_all
 from .ops.registry import ask as _ask
 from .ops.registry import is_tensor as _is_tensor
 from .ops.surface import FUNCTIONS as _F
@@ -87,6 +88,7 @@ def _polynomial(name, first, step):
     return _with_out(polynomial, casts=True)
 
 
+@_asked_of_all
 def _highest(a):
     a = a[a == a]
     return int(a.max()) if a.size else 0

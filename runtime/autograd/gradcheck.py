@@ -24,23 +24,37 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True,
               fast_mode=False, masked=None):
-    """Are the gradients of `func` at `inputs` those that finite differences give?
+    """Are the gradients of `func` at `inputs` those that finite differences give? In forward mode,
+    too, and by `vmap` of several backwards, where that is asked for.
 
     >>> import whet
     >>> x = whet.randn(3, dtype=whet.float64, requires_grad=True)
     >>> whet.autograd.gradcheck(lambda x: (x * x).sum(), (x,))
     True
     """
+    if not (check_forward_ad or check_backward_ad):
+        raise AssertionError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True")
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError(
+            "Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError(
+            "Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    ways = [way for way, is_asked in (
+        (_backward_rows, check_backward_ad), (_forward_rows, check_forward_ad),
+        (_batched_rows, check_batched_grad), (_batched_forward_rows, check_batched_forward_grad))
+        if is_asked]
     inputs = tuple(inputs) if isinstance(inputs, tuple | list) else (inputs,)
     try:
-        return _check(func, inputs, eps, atol, rtol, nondet_tol)
+        return _check(func, inputs, ways, eps, atol, rtol, nondet_tol)
     except GradcheckError:
         if raise_exception:
             raise
         return False
 
 
-def _check(func, inputs, eps, atol, rtol, nondet_tol):
+def _check(func, inputs, ways, eps, atol, rtol, nondet_tol):
     wanted = [(i, t) for i, t in enumerate(inputs) if hasattr(t, "_array") and t.requires_grad]
     if not wanted:
         raise ValueError(
@@ -52,63 +66,126 @@ def _check(func, inputs, eps, atol, rtol, nondet_tol):
                         for _, t in wanted for k in range(len(outs))):
         raise GradcheckError("Numerical gradient for function expected to be zero")
     for i, t in wanted:
-        for k in range(len(outs)):
-            if k not in live:
-                continue
-            analytical = _analytical(outs[k], t)
-            if nondet_tol == 0.0:
-                again = _analytical(outs[k], t)
-                if not np.array_equal(analytical, again, equal_nan=True):
+        for k in live:
+            numerical = _numerical(func, inputs, t, k, eps)
+            for way in ways:
+                analytical = way(func, inputs, i, k, outs[k])
+                if way is _backward_rows and nondet_tol == 0.0 and not np.array_equal(
+                        analytical, way(func, inputs, i, k, outs[k]), equal_nan=True):
                     raise GradcheckError(
                         "Backward is not reentrant, i.e., running backward with same input and "
                         "grad_output multiple times gives different values")
-            numerical = _numerical(func, inputs, t, k, eps)
-            if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
-                worst = np.abs(analytical - numerical).max()
-                raise GradcheckError(
-                    f"Jacobian mismatch for output {k} with respect to input {i} (largest "
-                    f"difference {worst:.3g}),\nnumerical:{numerical}\nanalytical:{analytical}\n")
+                if not np.allclose(analytical, numerical, rtol, atol, equal_nan=True):
+                    worst = np.abs(analytical - numerical).max()
+                    raise GradcheckError(
+                        f"Jacobian mismatch for output {k} with respect to input {i} {way.__doc__} "
+                        f"(largest difference {worst:.3g}),\nnumerical:{numerical}\n"
+                        f"analytical:{analytical}\n")
     return True
 
 
-def _analytical(out, t):
-    """One row per output direction: the gradient of its real part."""
-    rows = []
-    flat = np.zeros(out._array.size, out._array.dtype)
-    from ..tensor import wrap
-    for d in _directions(out):
-        for j in range(flat.size):
-            flat[:] = 0
-            flat[j] = d
-            g, = engine.grad((out,), (t,), (wrap(flat.reshape(out._array.shape).copy()),),
-                             retain_graph=True, allow_unused=True)
-            rows.append(
-                np.zeros(t._array.size, t._array.dtype) if g is
-                None else np.asarray(g._array).reshape(-1).copy())
-    return np.array(rows).reshape(len(_directions(out)) * flat.size, t._array.size)
+# Jacobians: a row for each direction of the output, with the gradient of its real part there.
+def _backward_rows(_func, inputs, i, _k, out):
+    """in backward mode"""
+    t, rows = inputs[i], []
+    for direction in _units(out):
+        g, = engine.grad((out,), (t,), (direction,), retain_graph=True, allow_unused=True)
+        rows.append(_numbers(g, t))
+    return np.array(rows).reshape(len(rows), t._array.size)
+
+
+def _batched_rows(_func, inputs, i, _k, out):
+    """in backward mode by vmap"""
+    from ..func import vmap
+    from ..ops.surface import FUNCTIONS
+    t, used = inputs[i], []
+
+    def row(direction):
+        g, = engine.grad((out,), (t,), (direction,), retain_graph=True, allow_unused=True)
+        used.append(g is not None)
+        return direction if g is None else g
+    units = _units(out)
+    if not units:
+        return np.zeros((0, t._array.size), t._array.dtype)
+    made = vmap(row)(FUNCTIONS["stack"](units))
+    return (_numbers(made, t) if used[0] else np.zeros(len(units) * t._array.size, t._array.dtype)
+            ).reshape(len(units), t._array.size)
+
+
+def _forward_rows(func, inputs, i, k, out):
+    """in forward mode"""
+    return _rows(inputs[i], out, [_numbers(_tangent(func, inputs, i, k, unit), out)
+                                  for unit in _units(inputs[i])])
+
+
+def _batched_forward_rows(func, inputs, i, k, out):
+    """in forward mode by vmap"""
+    from ..func import vmap
+    from ..ops.surface import FUNCTIONS
+    t = inputs[i]
+
+    def tangent(unit):
+        made = _tangent(func, inputs, i, k, unit)
+        return FUNCTIONS["zeros_like"](out) if made is None else made
+    units = _units(t)
+    made = vmap(tangent)(FUNCTIONS["stack"](units)) if units else ()
+    return _rows(t, out, [_numbers(x, out) for x in made])
 
 
 def _numerical(func, inputs, t, k, eps):
-    """One row per output direction, from central differences in each input direction."""
+    """By central differences."""
     a = t._array
-    n = a.size
+
+    def stepped(at, step):
+        old = a[at].copy()
+        a[at] = old + step
+        made = _outputs(func, inputs)[k]._array.astype(out._array.dtype, copy=True).reshape(-1)
+        a[at] = old
+        return made
     with modes.no_grad():
-        base = _outputs(func, inputs)[k]._array
-        m, complex_out = base.size, base.dtype.kind == "c"
-        j = np.zeros(((2 if complex_out else 1) * m, n), a.dtype)
-        for i in range(n):
-            at = np.unravel_index(i, a.shape)
-            for d in _directions(t):
-                old = a[at].copy()
-                a[at] = old + eps * d
-                hi = _outputs(func, inputs)[k]._array.astype(base.dtype, copy=True).reshape(-1)
-                a[at] = old - eps * d
-                lo = _outputs(func, inputs)[k]._array.astype(base.dtype, copy=True).reshape(-1)
-                a[at] = old
-                slope = (hi - lo) / (2 * eps)
-                j[:m, i] += slope.real * d
-                if complex_out:
-                    j[m:, i] += slope.imag * d
+        out = _outputs(func, inputs)[k]
+        slopes = [(stepped(at, eps * d) - stepped(at, -eps * d)) / (2 * eps)
+                  for d in _directions(t) for at in np.ndindex(a.shape)]
+    return _rows(t, out, slopes)
+
+
+def _tangent(func, inputs, i, k, unit):
+    """The tangent of a result for one of an input, or None."""
+    from . import forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(inputs[i], unit)
+        made = _outputs(func, (*inputs[:i], dual, *inputs[i + 1:]))[k]
+        return forward_ad.unpack_dual(made).tangent
+
+
+def _units(t):
+    """Tensors like `t` with a unit in one place: real ones, then imaginary ones."""
+    from ..tensor import wrap
+    flat, units = np.zeros(t._array.size, t._array.dtype), []
+    for d in _directions(t):
+        for at in range(flat.size):
+            unit = flat.copy()
+            unit[at] = d
+            units.append(wrap(unit.reshape(t._array.shape)))
+    return units
+
+
+def _numbers(x, like):
+    """A tensor's elements in a row; None is a tensor of zeros like `like`."""
+    return (np.zeros(like._array.size, like._array.dtype) if x is None
+            else np.array(x.detach()._array).reshape(-1))
+
+
+def _rows(t, out, slopes):
+    """Slopes of a result by each unit of an input, as gradients of the result's parts."""
+    n, m = t._array.size, out._array.size
+    is_complex = out.dtype.category == COMPLEX
+    j = np.zeros(((2 if is_complex else 1) * m, n), t._array.dtype)
+    for at, slope in enumerate(slopes):
+        d = _directions(t)[at // n]
+        j[:m, at % n] += slope.real * d
+        if is_complex:
+            j[m:, at % n] += slope.imag * d
     return j
 
 
@@ -147,4 +224,6 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         return tuple(x for x in r if x is not None)
 
     return gradcheck(first, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol,
-                     raise_exception=raise_exception, nondet_tol=nondet_tol)
+                     raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev)

@@ -117,7 +117,7 @@ class BatchLevel(Level):
         values = [t.value if self.owns(t) else t for t in tensors]
         if not any(batched):
             return self.beneath(registry.ask, question, *values)
-        if hasattr(question, "facts"):
+        if hasattr(question, "facts") or hasattr(question, "serves_each"):
             return self.beneath(registry.ask, question, *values)
         return self.beneath(self._ask_each, question, values, batched)
 

@@ -1,5 +1,6 @@
 """The cross entropy of a linear layer's results, of all rows at once or of some at a time."""
 import dataclasses
+import math
 
 from .. import dtypes
 from ..ops.contract import linear
@@ -77,7 +78,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         raise RuntimeError(
             "linear_cross_entropy: ignore_index cannot be specified when target contains "
             "probabilities")
-    scores = linear_weight.reshape(-1, n), None if linear_bias is None else linear_bias.reshape(-1)
+    scores = (linear_weight.reshape(math.prod(classes), n),
+              None if linear_bias is None else linear_bias.reshape(-1))
     settings = {"weight": weight, "ignore_index": -100 if ignore_index is None else ignore_index,
                 "label_smoothing": label_smoothing}
     if options is None or input.ndim == 2 and not len(input):

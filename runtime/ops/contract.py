@@ -65,8 +65,8 @@ def _linear_each(op, n, inputs, batched, attrs):
                     aligned(w, ndim).mT) if batched[1] else apply(op, (x, w), attrs))
         r = r.reshape((*x._array.shape[:-1], r._array.shape[-1]))
     elif batched[1]:
-        r = linear(x, w.reshape((-1, w._array.shape[-1])))
-        r = r.reshape((*r._array.shape[:-1], n, -1)).movedim(-2, 0)
+        r = linear(x, w.reshape((n * w._array.shape[-2], w._array.shape[-1])))
+        r = r.reshape((*r._array.shape[:-1], n, w._array.shape[-2])).movedim(-2, 0)
     else:
         r = linear(x, w).unsqueeze(0)
     if bias is None:

@@ -120,11 +120,16 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
             f"cdist: X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: "
             f"{x2.shape[-1]}")
     if not _by_kernels(p, x1, x2):
-        return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+        return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
     if x1.shape[:-2] != x2.shape[:-2]:
         batch = F["broadcast_shapes"](x1.shape[:-2], x2.shape[:-2])
         x1, x2 = (x.expand(*batch, *x.shape[-2:]) for x in (x1, x2))
     return apply(distances_op, (x1, x2), {})
+
+
+def _lengths(x, p):
+    """Norms along the last dimension: points of no coordinates are the same point."""
+    return vector_norm(x, p, -1) if x.shape[-1] else x.sum(-1)
 
 
 @function(method=False)
@@ -144,7 +149,7 @@ def pdist(input, p=2):
         return apply(pairs_op, (input,), {})
     n = input.shape[0]
     i, j = F["triu_indices"](n, n, 1)
-    return vector_norm(input[i] - input[j], p, -1)
+    return _lengths(input[i] - input[j], p)
 
 
 @function("cosine_similarity", method=False)

@@ -275,15 +275,8 @@ def _check_flat(index, n):
             "elements."))
 
 
-@method()
-def put_(self, index, source, accumulate=False):
-    """Write (or add) `source` at places of the flattened tensor.
-
-    >>> import whet
-    >>> whet.zeros(2, 2).put_(whet.tensor([0, 3]), whet.tensor([1., 2.]))
-    tensor([[1., 0.],
-            [0., 2.]])
-    """
+def _flat_places(self, index, source):
+    """An index and a source for the flattened tensor, or an error."""
     if index.dtype not in INDEX_TYPES:
         raise RuntimeError(
             f"put_(): Expected a long tensor for index, but got {index.dtype.letter}")
@@ -296,12 +289,29 @@ def put_(self, index, source, accumulate=False):
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.numel()}, index.numel() = {index.numel()}")
     _check_flat(index, self.numel())
-    index, source = reshape(index, (-1,)), reshape(source, (-1,))
+    return reshape(index, (-1,)), reshape(source, (-1,))
+
+
+@method()
+def put_(self, index, source, accumulate=False):
+    """Write (or add) `source` at places of the flattened tensor.
+
+    >>> import whet
+    >>> whet.zeros(2, 2).put_(whet.tensor([0, 3]), whet.tensor([1., 2.]))
+    tensor([[1., 0.],
+            [0., 2.]])
+    """
+    index, source = _flat_places(self, index, source)
     if self._array.flags.c_contiguous:
         put_in(self.view(-1), [index], (0,), source, accumulate)
         return self
-    return self.copy_(apply(put_op, (reshape(self, (-1,)), source, index),
-                            {"dims": (0,), "accumulate": accumulate}).view(self.shape))
+    return self.copy_(_put_flat(self, index, source, accumulate))
+
+
+def _put_flat(input, index, source, accumulate):
+    flat = apply(put_op, (reshape(input, (-1,)), source, index),
+                 {"dims": (0,), "accumulate": accumulate})
+    return flat.view(input.shape)
 
 
 @function()
@@ -313,4 +323,5 @@ def put(input, index, source, accumulate=False):
     tensor([[1., 0.],
             [0., 2.]])
     """
-    return input.clone(memory_format="contiguous").put_(index, source, accumulate)
+    index, source = _flat_places(input, index, source)
+    return _put_flat(input, index, source, accumulate)

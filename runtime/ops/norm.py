@@ -413,7 +413,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         raise ValueError(
             "Expected more than 1 spatial element when training, got input size "
             f"{tuple(input.shape)}")
-    rows = input.reshape(n, c, -1)
+    rows = input.reshape(n, c, size)
     if running_mean is not None:
         with modes.no_grad():
             flat = rows.detach()

@@ -25,3 +25,10 @@ def asked(*facts):
         question.facts = expressions
         return question
     return give
+
+
+def asked_of_all(question):
+    """Mark a question whose answer for many elements is right for each of them, such as for the
+    largest: a batch is asked as a whole."""
+    question.serves_each = True
+    return question

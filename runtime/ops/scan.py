@@ -91,11 +91,15 @@ cummin_op = ScanOp(
 
 
 def _logcumsumexp_vjp(g, y, x, *, dim):
-    if x.dtype.category == COMPLEX:
-        return [_complex_logcumsumexp_gradient(g, y.conj(), x.conj(), dim)]
+    is_complex = x.dtype.category == COMPLEX
+    if is_complex:
+        y, x = y.conj(), x.conj()
     n = y.shape[dim] if y.ndim else 0
     last = (slice_along(y, dim, -1) if n else y).detach()
     plain = (x - last).exp() * _flip_cumsum(g * (last - y).exp(), dim)
+    if is_complex:      # a sum may be far below its terms, so that a factor vanishes
+        near = plain.isfinite() & ((x - last).real < _NEAR)
+        return [FUNCTIONS["where"](near, plain, _complex_logcumsumexp_gradient(g, y, x, dim))]
     # The factors of a term overflow where numbers lie very far apart, though their product does
     # not: sums of the logarithms of positive and of negative terms stay.
     lowest = float(np.finfo(x.dtype.np).min if x.dtype is not dtypes.bfloat16 else -3e38) / 4
@@ -107,13 +111,36 @@ def _logcumsumexp_vjp(g, y, x, *, dim):
     return [FUNCTIONS["where"](plain.isfinite(), plain, positive(g) - positive(-g))]
 
 
+# Powers of e whose product with the least float32 is still nothing beside 1.
+_NEAR = 40.0
+
+
 def _complex_logcumsumexp_gradient(g, y, x, dim):
     """The sum over k >= i of g_k * exp(x_i - y_k), by the logarithms of its terms."""
     logs = FUNCTIONS["where"](g == 0, -math.inf, FUNCTIONS["where"](g == 0, 1, g).log() - y)
     return (logcumsumexp(logs.flip(dim), dim).flip(dim) + x).exp()
 
 
-logcumsumexp_op = ScanOp(
+class RunningLogSum(ScanOp):
+    """The logarithms of running sums of exponentials."""
+
+    def jvp(self, inputs, tangents, outs, attrs):
+        """Each tangent of the sum is the one before, as far as that sum is part of it, and the new
+        term's. Ratios of sums overflow nowhere, and tangents of 0 have derivatives like others."""
+        (x,), (t,), y, dim = inputs, tangents, outs, attrs["dim"]
+        n = x.shape[dim]
+        if not n:
+            return t.clone()
+
+        def ratio(part, whole):
+            nothing = (part.real if part.dtype.category == COMPLEX else part) == -math.inf
+            return FUNCTIONS["where"](nothing, 0.0, (part - whole).exp())
+        ratios = ratio(y.narrow(dim, 0, n - 1), y.narrow(dim, 1, n - 1)).flip(dim)
+        ratios = FUNCTIONS["cat"]([y.new_ones(y.narrow(dim, 0, 1).shape), ratios], dim)
+        return _after((ratio(x, y) * t).flip(dim), ratios, dim).flip(dim)
+
+
+logcumsumexp_op = RunningLogSum(
     "logcumsumexp", _logcumsumexp_vjp, in_onnx.running(in_onnx.log_of_sum, float("-inf")))
 for _op in (cumsum_op, cumprod_op, cummax_op, cummin_op, logcumsumexp_op):
     _op.any_sizes = True
@@ -262,7 +289,7 @@ def _check_beside(input, more, what, d):
                            f"{d}, but got {theirs} for {mine}")
 
 
-@function(out=True)
+@function(out=True, out_casts=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th difference along `dim`.
 

@@ -337,17 +337,28 @@ def _mean_gradients(c):
 
 
 def _prod_gradients(c):
-    """Without zeros: y / src. One zero: the product of the others. More: nothing."""
+    """The product of the other factors: y / src without zeros."""
     where, g, x, src = FUNCTIONS["where"], c.g, c.x, c.src
-    zero = (src == 0).to(g.dtype)
-    mine = (x == 0).to(g.dtype) if c.include_self else _like("zeros", x)
-    count = c.collected(zero) + mine
-    safe = where(src == 0, _like("ones", src), src)
+    is_zero = src == 0
+    safe = where(is_zero, _like("ones", src), src)
     base = where(x == 0, _like("ones", x), x) if c.include_self else _like("ones", x)
-    others = _product_into(base, safe, c.collected)
-    gx = where(count - mine == 0, g * others / base, _like("zeros", g))
-    gs = where(c.spread(count) - zero == 0, c.spread(g * others) / safe, _like("zeros", src))
+    others = g * _product_into(base, safe, c.collected)
+    none = _like("zeros", src)
+    zero, own = is_zero.to(g.dtype), where(is_zero, src, none)
+    no_self = _like("zeros", x)
+    zero_self = (x == 0).to(g.dtype) if c.include_self else no_self
+    own_self = where(x == 0, x, no_self) if c.include_self else no_self
+    count, small = c.collected(zero) + zero_self, c.collected(own) + own_self
+    gx = _times_zeros(others / base, count - zero_self, small - own_self)
+    gs = _times_zeros(c.spread(others) / safe, c.spread(count) - zero, c.spread(small) - own)
     return gx, gs
+
+
+def _times_zeros(product, count, total):
+    """A product times `count` zeros more, whose sum is `total`: one zero is its own sum, by which
+    a second derivative finds it; the slope by any of several zeros is none."""
+    where, none = FUNCTIONS["where"], _like("zeros", product)
+    return where(count == 0, product, where(count == 1, product * total, none))
 
 
 def _extremum_gradients(c):

@@ -119,13 +119,24 @@ def _window_parts(out, g, dimension, size, step):
         yield _unfold(part, dimension, width, step), g[..., k:k + width]
 
 
+_dimension_shifted = shifted("dimension")
+
+
+def _unfold_each(op, n, inputs, batched, attrs):
+    """Windows of examples that are numbers have one dimension, and not one more."""
+    x, = inputs
+    if x.ndim == 1:
+        return x.reshape((n, 1))[:, :attrs["size"]]
+    return _dimension_shifted(op, n, inputs, batched, attrs)
+
+
 _windows = [((8,), 0, 3, 1), ((2, 7), 1, 2, 2), ((5, 3), 0, 5, 1), ((4, 3), 0, 2, 3)]
 unfold_op = ViewOp(
     "unfold",
     _unfold,
     lambda g, _y, _x, **kw: [apply(unfold_sum_op, (g,), {"shape": tuple(_x.shape), **kw})],
     samples=lambda make: [Sample(make(*s), dimension=d, size=n, step=k) for s, d, n, k in _windows],
-    batch=shifted("dimension"),
+    batch=_unfold_each,
     onnx=in_onnx.windows,
 )
 unfold_op.any_sizes = True

@@ -89,7 +89,7 @@ class Elimination:
 
 
 def _factor(a, *, hermitian):
-    lower = np.tril(a)
+    lower = np.ascontiguousarray(np.tril(a))     # NumPy keeps the order of `a`; this is written to
     if hermitian and np.iscomplexobj(a):
         diagonal = np.einsum("...ii->...i", lower)
         diagonal.imag[...] = 0

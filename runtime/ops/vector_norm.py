@@ -60,6 +60,10 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         x = x.abs()
     attrs = {"dim": d, "keepdim": bool(keepdim)}
     ord = float(ord)
+    if (ord < 0 or ord == math.inf) and dims.count(x._array.shape, d) == 0:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm of dimensions that are empty, "
+            "as it has no identity")
     if ord == 2:
         w = wide(x)
         r = _rescaled(w, apply(std_root, (apply(sum_squares_op, (w,), attrs),), {}), attrs)
@@ -68,10 +72,6 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
         # The power of one number may vanish, or overflow, where the number does not.
         r = apply(sum_abs_op, (x,), attrs)
     elif ord == math.inf or ord == -math.inf:
-        if dims.count(x.shape, d) == 0 == x.numel():
-            raise RuntimeError(
-                f"linalg.vector_norm cannot compute the {ord} norm of dimensions that are empty, "
-                "as it has no identity")
         r = apply(amax_op if ord > 0 else amin_op, (x.abs(),), attrs)
     elif ord == 0:
         r = apply(one_op, (x,), {}).sum(dim=None if d is None else list(d), keepdim=keepdim)

@@ -20,7 +20,9 @@ def permute(input, dims):
 
 
 def view(input, size=None, *, dtype=None):
-    return METHODS["view"](input, dtype if size is None else size)
+    if size is None or isinstance(size, type(input.dtype)):
+        return METHODS["view"](input, dtype if size is None else size)
+    return METHODS["reshape"](input, size)      # the copy need not be a view of it first
 
 
 def slice_(input, dim=0, start=None, end=None, step=1):

@@ -1,5 +1,7 @@
 """Forward mode: of every registered op it is the transpose of its backward; and what dual
 tensors do beyond single ops."""
+import math
+
 import numpy as np
 import pytest
 import whet
@@ -71,3 +73,59 @@ def test_modules_are_built_and_filled_inside():
         assert whet.equal(transformed(whet.ones(2, 3), whet.ones(2, 3)), whet.full((2, 3), 3.0))
     with pytest.raises(RuntimeError, match="into one from outside"):
         func.jvp(whet.zeros(3).copy_, (whet.ones(3),), (whet.ones(3),))
+
+
+@pytest.mark.parametrize("dtype", [whet.float64, whet.complex128])
+def test_tangents_of_running_sums_of_exponentials(dtype):
+    x = whet.randn(6, dtype=dtype, generator=whet.Generator().manual_seed(0)).requires_grad_()
+
+    def f(x):
+        return x.logcumsumexp(0)
+    assert whet.autograd.gradcheck(f, x, check_forward_ad=True)
+    assert whet.autograd.gradgradcheck(f, x, check_fwd_over_rev=True)
+
+
+def test_tangents_of_running_sums_of_numbers_far_apart():
+    x, t = whet.tensor([-math.inf, -800.0, 0, 1, 900]), whet.tensor([1.0, 2, 3, 3, 5])
+    _, made = whet.func.jvp(lambda x: x.logcumsumexp(0), (x,), (t,))
+    whet.testing.assert_close(made, whet.tensor([0.0, 2, 3, 3, 5]))
+
+
+class Square(whet.autograd.Function):
+    """With a wrong rule for tangents."""
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx, t):
+        return 3 * t * ctx.saved_tensors[0]
+
+
+def test_gradients_are_checked_in_the_modes_that_are_asked_for():
+    check, x = whet.autograd.gradcheck, whet.ones(2, dtype=whet.float64, requires_grad=True)
+    assert check(Square.apply, x)
+    for ways in ({}, {"check_backward_ad": False}, {"check_batched_forward_grad": True}):
+        with pytest.raises(RuntimeError, match="in forward mode"):
+            check(Square.apply, x, check_forward_ad=True, **ways)
+    assert check(lambda x: (x.exp(), x.sum()), x, check_forward_ad=True, check_batched_grad=True,
+                 check_batched_forward_grad=True)
+    with pytest.raises(AssertionError, match="at least one"):
+        check(Square.apply, x, check_backward_ad=False)
+
+
+def test_batched_gradients_are_checked():
+    class AsksForNumbers(Square):
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 if g.sum().item() else g * 0
+    x = whet.ones(2, dtype=whet.float64, requires_grad=True)
+    assert whet.autograd.gradcheck(AsksForNumbers.apply, x)
+    with pytest.raises(RuntimeError, match="vmap"):
+        whet.autograd.gradcheck(AsksForNumbers.apply, x, check_batched_grad=True)

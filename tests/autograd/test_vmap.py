@@ -5,6 +5,7 @@ import pytest
 import whet
 from whet import func
 from whet.dtypes import FLOAT
+from whet.nn import functional as F
 from whet.ops import batching
 from whet.ops.registry import REGISTRY
 
@@ -287,3 +288,14 @@ def test_dims_are_given_in_containers_of_the_inputs_kinds():
         func.vmap(lambda a, b: a + b, in_dims=[0, 0])(x, x)
     with pytest.raises(ValueError, match="not compatible with the structure of inputs"):
         func.vmap(lambda a: a[0] + a[1], in_dims=((0, 0),))([x, x])
+
+
+@pytest.mark.parametrize("f, x", [
+    (whet.linalg.matrix_exp, whet.arange(12.0).reshape(3, 2, 2)),
+    (lambda n: whet.special.hermite_polynomial_he(whet.tensor(2.0), n), whet.arange(3)),
+    (lambda x: x.unfold(0, 1, 1), whet.arange(3.0)), (lambda x: x.unfold(0, 0, 1), whet.ones(3)),
+    (lambda w: F.linear(whet.ones(0, 3), w), whet.ones(2, 4, 3)),
+    (lambda i: whet.put(whet.zeros(2, 3), i, whet.ones(2)), whet.tensor([[0, 5], [1, -1]])),
+])
+def test_what_goes_by_all_examples_is_right_for_each(f, x):
+    whet.testing.assert_close(func.vmap(f)(x), whet.stack([f(example) for example in x]))

@@ -300,3 +300,30 @@ def test_wrong_pivots_buffers_and_dimensions_of_hashes():
         whet.frombuffer(3, dtype=whet.int16)
     x = whet.arange(4).reshape(2, 2)
     assert whet.hash_tensor(x, dim=None).equal(whet.hash_tensor(x))
+
+
+@pytest.mark.parametrize("call, shape", [
+    (lambda: F.pdist(whet.ones(3, 0), math.inf), (3,)),
+    (lambda: whet.cdist(whet.ones(3, 0), whet.ones(2, 0), math.inf), (3, 2)),
+    (lambda: F.instance_norm(whet.ones(0, 2, 3)), (0, 2, 3)),
+    (lambda: F.linear_cross_entropy(whet.ones(2, 0), whet.ones(4, 0), whet.tensor([0, 1])), ()),
+    (lambda: whet.linalg.tensorsolve(whet.ones(2, 3, 0), whet.ones(2, 0)), (0,))])
+def test_functions_of_no_elements(call, shape):
+    assert call().shape == shape
+
+
+@pytest.mark.parametrize("order", [-2, -0.5, -math.inf, math.inf])
+def test_norms_of_nothing_that_have_no_identity_raise(order):
+    with pytest.raises(RuntimeError, match="no identity"):
+        whet.linalg.vector_norm(whet.ones(0, 5), order, dim=0)
+    assert whet.linalg.vector_norm(whet.ones(0, 5), order, dim=1).shape == (0,)
+
+
+def test_a_copy_in_another_shape_needs_no_view():
+    assert whet.view_copy(whet.arange(6).reshape(2, 3).T, (6,)).tolist() == [0, 3, 1, 4, 2, 5]
+    assert whet.view_copy(whet.ones(2), whet.int32).tolist() == [1065353216] * 2
+
+
+def test_differences_go_into_any_type_that_holds_them():
+    made = whet.diff(whet.tensor([1.0, 4, 9]), out=whet.empty(2, dtype=whet.float64))
+    assert made.tolist() == [3, 5]

@@ -263,6 +263,13 @@ def test_pairs_of_rows_are_eliminated_together():
     assert pivots.tolist() == [-2, -2, 3] and packed[1, 0] == 2
 
 
+def test_symmetric_elimination_of_matrices_that_lie_otherwise():
+    a = whet.randn(3, 2, 5, 5, generator=whet.Generator().manual_seed(0))
+    examples_last = a.permute(1, 2, 3, 0).contiguous().permute(3, 0, 1, 2)
+    for made, other in zip(whet.linalg.ldl_factor(a), whet.linalg.ldl_factor(examples_last)):
+        whet.testing.assert_close(made, other)
+
+
 def test_zero_pivots_of_symmetric_matrices_are_named():
     made = whet.linalg.ldl_factor_ex(whet.zeros(2, 3, 3))
     assert made.info.tolist() == [1, 1] and made.pivots.tolist() == [[1, 2, 3]] * 2

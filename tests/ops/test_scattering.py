@@ -73,3 +73,16 @@ def test_gradients_of_a_region_around_a_view():
 def test_functions_that_give_floats_are_not_for_integers_in_place():
     with pytest.raises(RuntimeError, match="can't be cast"):
         whet.tensor([3, 4]).mvlgamma_(1)
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("combine", [
+    lambda x, i, s, **kw: x.index_reduce(0, i, s, "prod", **kw),
+    lambda x, i, s, **kw: x.scatter_reduce(0, i[:, None].expand(4, 3), s, "prod", **kw)])
+def test_second_derivatives_of_products_with_zeros(combine, include_self):
+    x = whet.tensor([[0.0, 13, 2], [0, 0, 1], [15, 19, -2]], dtype=whet.float64)
+    s = whet.tensor([[2.0, 0, 3], [0, 0, 0], [2, 3, 0], [2, 2, 0]], dtype=whet.float64)
+    index = whet.tensor([0, 1, 2, 0])
+    assert whet.autograd.gradgradcheck(
+        lambda x, s: combine(x, index, s, include_self=include_self),
+        (x.requires_grad_(), s.requires_grad_()))
