@@ -330,6 +330,8 @@ class _Reader:
 
     def load(self):
         head = self.file.read(8)
+        if not head:
+            raise EOFError(f"load: {self.name}: it is empty")
         if len(head) < 8:
             self.fail(f"it has only {len(head)} bytes, which is no file that whet reads")
         size = int.from_bytes(head, "little")

@@ -115,8 +115,7 @@ class Stateful:
                     f"checkpoint but received {type(loaded)}")
                 continue
             if not is_lazy(mine):
-                if (is_lazy(loaded)
-                        or loaded.ndim == 1 and mine.ndim == 0 and loaded.shape[0] == 1):
+                if loaded.ndim == 1 and mine.ndim == 0 and loaded.shape[0] == 1:
                     # checkpoints of long ago have scalars of one element
                     loaded = loaded[0]
                 if tuple(loaded.shape) != tuple(mine.shape):

@@ -437,6 +437,8 @@ def test_lazy_modules():
     fresh.eval()
     m.eval()
     assert same(fresh(x), m(x)) and type(fresh[0]) is nn.Linear
+    with pytest.raises(RuntimeError, match="shape of an uninitialized parameter"):
+        nn.Linear(5, 3).load_state_dict(nn.LazyLinear(3).state_dict())
     conv = nn.LazyConv2d(4, 3, groups=2)
     conv(whet.ones(1, 6, 5, 5))
     assert conv.in_channels == 6 and tuple(conv.weight.shape) == (4, 3, 3, 3)

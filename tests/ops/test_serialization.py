@@ -568,3 +568,8 @@ def test_a_file_of_another_kind_is_said_to_be_one(tmp_path, data, told):
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match=told):
         whet.load(path)
+
+
+def test_an_empty_file_is_at_its_end():
+    with pytest.raises(EOFError, match="empty"):
+        whet.load(io.BytesIO())
