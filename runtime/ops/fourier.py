@@ -184,7 +184,7 @@ def _window(name, window, win_length, n_fft, x):
         raise RuntimeError(
             f"{name}: expected 0 < win_length <= n_fft, but got win_length={win_length}")
     if window is None:
-        window = x.new_ones(win_length, dtype=x.dtype.to_real())
+        window = F["ones"](win_length, dtype=x.dtype.to_real(), device=x.device)
     if not is_tensor(window):
         raise TypeError(
             f"{name}(): argument 'window' must be Tensor, not {window.__class__.__name__}")

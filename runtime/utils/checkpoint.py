@@ -4,6 +4,7 @@ import contextlib
 
 from ..amp import autocast
 from ..autograd import modes, node
+from ..autograd.levels import Level
 from ..ops.registry import Stopped as _Stopped
 from ..random import default_generator
 from .selective_checkpoint import (  # noqa: F401
@@ -43,6 +44,7 @@ class _Block:
         self.count, self.values = 0, {}
         self.kinds, self.compares, self.stops_early = [], compares, _stops_early
         self.autocast, self.autocast_for = modes.state.autocast, modes.state.autocast_for
+        self.levels = _levels()
 
     def pack(self, x):
         self.count += 1
@@ -69,11 +71,19 @@ class _Block:
 
     def run(self):
         self.check_versions()
-        got = self.saved_again()
+        got = self.saved_where_it_was()
         if any(x._version != version for x, version in got):
             # the block writes to what it saved: a run that copies keeps what it was
-            got = self.saved_again(copies=True)
+            got = self.saved_where_it_was(copies=True)
         self.values = {i: x for i, (x, _) in enumerate(got)}
+
+    def saved_where_it_was(self, copies=False):
+        """What is saved beneath the transforms that the backward alone is in, such as a `vmap` of
+        several backwards: they know nothing of the block."""
+        for level in _levels():
+            if level not in self.levels:
+                return level.beneath(self.saved_again, copies)
+        return self.saved_again(copies)
 
     def saved_again(self, copies=False):
         """What the block saves, each with its version then; or copies of it."""
@@ -111,6 +121,11 @@ class _Block:
                 f"pass: the function saved {_kind_in_words(self.kinds[at])} as tensor {at}, and "
                 f"{_kind_in_words(again[at])} when it was run again")
         return got
+
+
+def _levels():
+    """The function transforms that are in effect, outermost first."""
+    return [o for o in modes.state.observers if isinstance(o, Level)]
 
 
 def _kind(x):

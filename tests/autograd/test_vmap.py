@@ -8,6 +8,7 @@ from whet.dtypes import FLOAT
 from whet.nn import functional as F
 from whet.ops import batching
 from whet.ops.registry import REGISTRY
+from whet.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 
 from tests.ops.test_ops import RANDOM, calls
 
@@ -295,7 +296,24 @@ def test_dims_are_given_in_containers_of_the_inputs_kinds():
     (lambda n: whet.special.hermite_polynomial_he(whet.tensor(2.0), n), whet.arange(3)),
     (lambda x: x.unfold(0, 1, 1), whet.arange(3.0)), (lambda x: x.unfold(0, 0, 1), whet.ones(3)),
     (lambda w: F.linear(whet.ones(0, 3), w), whet.ones(2, 4, 3)),
+    (lambda x: whet.istft(x, 10), whet.ones(2, 10, 3, dtype=whet.complex128)),
     (lambda i: whet.put(whet.zeros(2, 3), i, whet.ones(2)), whet.tensor([[0, 5], [1, -1]])),
 ])
 def test_what_goes_by_all_examples_is_right_for_each(f, x):
     whet.testing.assert_close(func.vmap(f)(x), whet.stack([f(example) for example in x]))
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+def test_a_checkpointed_block_runs_again_beneath_the_vmap_of_its_backward(early_stop):
+    x = whet.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    with set_checkpoint_early_stop(early_stop):
+        y = checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False)
+    made, = whet.autograd.grad(y, x, whet.eye(3), is_grads_batched=True)
+    whet.testing.assert_close(made, (2 * x * y).detach().diag())
+
+
+def test_a_checkpointed_block_within_a_vmap():
+    def f(x):
+        return checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False).sum()
+    x = whet.rand(3, 2)
+    whet.testing.assert_close(func.vmap(func.grad(f))(x), 2 * x * (x * x).exp())
