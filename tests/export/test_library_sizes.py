@@ -1,6 +1,7 @@
 """Libraries for all sizes within bounds: one file, the bits of the exported function at each."""
 
 import ctypes as C
+import re
 import subprocess
 
 import numpy as np
@@ -217,6 +218,54 @@ def test_sizes_that_are_equal_by_chance_share_a_list(tmp_path):
         x = np.float32(whet.randn(b, 1, h, w).numpy())
         assert same_arrays(model(x, sizes={"b": b, "h": h, "w": w}), exported.run([x])), (b, h, w)
     model.close()
+
+
+class Excited(nn.Module):
+    """Few channels, and sizes that are halved: small ones are equal to channels by chance."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 4, 3, 2, 1), nn.SiLU(), nn.Conv2d(4, 6, 3, 2, 1), nn.SiLU())
+        self.gate = nn.Sequential(nn.Conv2d(6, 2, 1), nn.SiLU(), nn.Conv2d(2, 6, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        x = self.layers(x)
+        return (x * self.gate(x.mean((2, 3), keepdim=True))).flatten(2).mean(2)
+
+
+def test_narrow_bounds_whose_sizes_are_all_equal_to_others_share_lists(tmp_path):
+    whet.manual_seed(2)
+    exported = whet.export(Excited().eval(), whet.randn(2, 3, 9, 10), dynamic={
+        "x": {0: Dim("b", min=1, max=4), 2: Dim("h", min=5, max=12), 3: Dim("w", min=5, max=12)}})
+    exported.save(tmp_path / "model.whet")
+    (found,) = worker.programs(str(tmp_path / "model.whet"), ["avx2"], 1, str(tmp_path))
+    assert len(found) < 20
+    assert all(set(expressions(x)) == x.case.parts.keys() | lookups(x) for x in found)
+    exported.compile(tmp_path / "excited.so", target=["x86-64-v3"], threads=1)
+    model = CALL.Model(tmp_path / "excited.so")
+    for b, h, w in ((2, 9, 10), (4, 12, 12), (1, 5, 5), (3, 5, 12), (4, 7, 6), (2, 8, 8)):
+        x = np.float32(whet.randn(b, 3, h, w).numpy())
+        assert same_arrays(model(x, sizes={"b": b, "h": h, "w": w}), exported.run([x])), (b, h, w)
+    model.close()
+
+
+def lookups(program):
+    """The numbers that a program looks up; arrays that go by sizes have names of their own."""
+    return {name for name in program.case.lookups if not name.startswith("own")}
+
+
+def expressions(program):
+    """The names of the expressions that a program goes by: no others, of other lists' plans, are
+    in it."""
+    case = program.case
+    known = {**case.parts, **dict.fromkeys(lookups(program), "")}
+    text, found = repr([program.steps, program.tail, case.asked, case.shapes]), set()
+    while text:
+        new = {name for name in re.findall(r"\ba\d+\b", text) if name in known} - found
+        found |= new
+        text = " ".join(known[name] for name in new)
+    return found
 
 
 def test_what_has_no_bounds_is_refused(folder):

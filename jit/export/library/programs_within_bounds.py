@@ -8,7 +8,9 @@ a size is, or a size is 0 or 1, there is a program for that size alone.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,7 +20,7 @@ from whet.cpu import tiered_compilation
 from whet.ir.symbolic_size import LEAST, Unsized
 
 from ..dims import Values, sizes_of
-from ..errors import ExportError
+from ..errors import ArchiveError, ExportError, PreconditionError
 from .level_parts import Case, LevelProgram
 from .level_program import built
 from .sized_level import SizedLevel
@@ -32,6 +34,18 @@ NEAR = 4  # of each size, from which these are chosen
 TRIES = 4  # with the same symbols: passes may go another way by how large sizes are
 LOOKS = 24  # at sizes, for some at which no two of the graph's are equal by chance
 STRIDE = 0.618  # of all sizes, from one look to the next: these spread evenly, in any number
+BEYOND = 64  # sizes and more are looked at beyond the bounds, where small ones are equal to others
+
+
+def spread(choices: Sequence[Sequence[int]], count: int) -> Iterator[Values]:
+    """Some of the combinations of one of each, which lie far apart."""
+    total = math.prod(map(len, choices))
+    for k in range(1, count):
+        at, found = int(k * STRIDE * total) % total, []
+        for some in reversed(choices):
+            at, i = divmod(at, len(some))
+            found.append(some[i])
+        yield tuple(found[::-1])
 
 
 def all_sizes(name: str, dims: Any) -> list[Values]:
@@ -203,28 +217,36 @@ class Ways:
 
     def told_apart(self, values: Values, symbols: Sequence[int]) -> Values:
         """Sizes that differ from these in the symbols alone, at which the fewest of the graph's
-        sizes are equal by chance: what passes find there holds for more."""
-        dims = self.dims.dims
-        choices = [[n for n in sizes_of(dims[k]) if n >= LEAST] if k in symbols else [m]
-                   for k, m in enumerate(values)]
-        found = list(itertools.product(*choices))
-        looks = [found[int(k * STRIDE * len(found)) % len(found)] for k in range(1, LOOKS)]
+        sizes are equal by chance: what passes find there holds for more. Nothing runs at them, so
+        they may lie beyond the bounds, where these are narrow."""
         best, fewest = values, self.kinds_equal_by_chance(values)
-        for v in looks:
-            if not fewest:
-                break
-            count = self.kinds_equal_by_chance(v)
-            if count < fewest:
-                best, fewest = v, count
+        for beyond in False, True:
+            choices = [self.choices(k, beyond) if k in symbols else [n]
+                       for k, n in enumerate(values)]
+            for v in spread(choices, LOOKS):
+                if not fewest:
+                    return best
+                with contextlib.suppress(PreconditionError, ArchiveError, ArithmeticError):
+                    count = self.kinds_equal_by_chance(v)
+                    if count < fewest:
+                        best, fewest = v, count
         return best
+
+    def choices(self, k: int, beyond: bool) -> Sequence[int]:
+        """The sizes that a symbol may be in a run: those within the bounds, or as many and more
+        beyond them."""
+        d = self.dims.dims[k]
+        if beyond:
+            return range(d.max + d.multiple, 2 * d.max + BEYOND * d.multiple, d.multiple)
+        return [n for n in sizes_of(d) if n >= LEAST]
 
     def beside(self, values: Values, symbols: Sequence[int]) -> list[Values]:
         """Sizes near these that tell all symbols apart, those with the fewest coincidences
         first."""
         choices: list[Sequence[int]] = [[n] for n in values]
         for k in symbols:
-            d, n = self.dims.dims[k], values[k]
-            others = [m for m in sizes_of(d) if m >= LEAST and m != n]
+            n = values[k]
+            others = [m for m in self.choices(k, n > self.largest[k]) if m != n]
             near = sorted(others, key=lambda m: (m in self.known, abs(m - n)))  # noqa: B023
             choices[k] = near[:NEAR]
         found = [

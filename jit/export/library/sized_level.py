@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from whet.cpu import native
 from whet.ir.memory_spans import address
 from whet.ir.outline import Numeral, Series, Table
+from whet.ir.size_conditions import PART
 from whet.ir.symbolic_size import Size, SymbolicReal, SymbolicSize, Unsized, text
 from whet.passes.lower_llvm.calls import launch_list as L
 
@@ -110,15 +111,31 @@ class SizedLevel:
     def case(self, served: Sequence[Sequence[int]], lookups: Mapping[str, Lookup]) -> Case:
         """What the program is for."""
         fixed = [(k, n) for k, n in enumerate(self.sizes) if k not in self.symbols]
-        parts = {k: t for k, t in self.facts.parts.items() if k not in lookups}
-        shapes = [[formula(n) for n in self.program.arrays[v].shape]
-                  for v in (*self.inputs, *self.results)]
-        return Case(self.symbols, fixed, self.facts.source(), parts, dict(lookups), shapes)
+        parts = {k: t for k, t in self.parts().items() if k not in lookups}
+        return Case(self.symbols, fixed, self.facts.source(), parts, dict(lookups), self.shapes())
+
+    def shapes(self) -> list[list[int | Formula]]:
+        """The sizes of inputs and results."""
+        return [[formula(n) for n in self.program.arrays[v].shape]
+                for v in (*self.inputs, *self.results)]
+
+    def parts(self) -> dict[str, str]:
+        """The expressions that have names and that the program goes by. There are those of earlier
+        plans from the same runs, too, which may mean nothing at the sizes of this one."""
+        parts, found = self.facts.parts, dict[str, str]()
+        todo = [*strings([self.draft, self.writer.tail, self.facts.source(), self.shapes()])]
+        while todo:
+            for name in PART.findall(todo.pop()):
+                if name in parts and name not in found:
+                    found[name] = parts[name]
+                    if not CALL.match(parts[name]):  # else it is looked up
+                        todo.append(parts[name])
+        return found
 
     def level(self, served: Sequence[Sequence[int]]) -> LevelProgram:
         """The program, for those sizes."""
         lookups = {}
-        for name, part in self.facts.parts.items():
+        for name, part in self.parts().items():
             if CALL.match(part):
                 lookups[name] = self.lookup(served, self.needed(part), self.word_of(name))
             elif CALL.search(part):
@@ -140,7 +157,7 @@ class SizedLevel:
     def needed(self, part: str) -> list[int]:
         """The symbols that an expression goes by."""
         found = {int(s) for s in re.findall(r"\bs(\d+)\b", part)}
-        for name in re.findall(r"\ba\d+\b", part):
+        for name in PART.findall(part):
             found.update(self.needed(self.facts.parts[name]))
         return sorted(found)
 
@@ -257,6 +274,15 @@ class SizedWriter(Writer):
         data = np.ascontiguousarray(a).tobytes()
         number = self.constants_of_sizes.setdefault(data, len(self.constants_of_sizes))
         return Place(Base("constants", len(self.constants.lows) + number), 0)
+
+
+def strings(x: Any) -> Iterator[str]:
+    """All texts in nested tuples and lists."""
+    if isinstance(x, str):
+        yield x
+    elif isinstance(x, tuple | list):
+        for y in x:
+            yield from strings(y)
 
 
 def may_be_table(a: Any) -> bool:
