@@ -113,12 +113,14 @@ class Dims:
         return tuple(values[axes[k]] if k in axes else n for k, n in enumerate(shape))
 
     def resized(self, i: int, a: Any, values: Values) -> Any:
-        """An input's array with these sizes. Where it grows, its elements are repeated. Whole
-        numbers may be places in a dimension, or lengths of it: they stay within it."""
+        """An input's array with these sizes. Where it grows, each of its elements is repeated: what
+        is in order stays so. Whole numbers may be places in a dimension, or lengths of it: they
+        stay within it."""
         for axis, k in self.places.get(i, {}).items():
             if not a.shape[axis]:
                 a = np.zeros((*a.shape[:axis], 1, *a.shape[axis + 1:]), a.dtype)
-            a = np.take(a, np.arange(values[k]) % a.shape[axis], axis)
+            n, was = values[k], a.shape[axis]
+            a = np.take(a, np.arange(n) * was // n if n > was else np.arange(n), axis)
         if a.dtype.kind in "iu" and a.size:
             for was, n in zip(self.example, values):
                 if 0 < n < was and n <= a.max() <= was:

@@ -169,6 +169,20 @@ def test_places_stay_within_sizes_that_are_tried(tmp_path):
     function.to_onnx(tmp_path / "graph.onnx")  # which tries fewer nodes than the example has
 
 
+def test_where_bags_begin_stays_in_order():
+    """Elements of the example are repeated for more bags: they may not begin anew with 0."""
+    words, offsets = whet.tensor([1, 0, 2, 1, 2]), whet.tensor([0, 1, 3])
+    dims = {"words": {0: Dim("words", min=1, max=20)}, "offsets": {0: Dim("bags", min=1, max=9)}}
+    bag = whet.nn.EmbeddingBag(3, 4)
+
+    def bags(words, offsets):
+        return bag(words, offsets)
+
+    function = whet.export(bags, words, offsets, dynamic=dims)
+    words, offsets = whet.tensor([2, 1, 0, 0, 1, 2, 2]), whet.tensor([0, 0, 4, 6, 7])
+    assert function(words, offsets).tolist() == bag(words, offsets).tolist()
+
+
 def test_an_example_may_have_an_empty_past():
     def joined(x, past):
         return whet.cat([past, x]).cumsum(0)
