@@ -11,8 +11,9 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any, Self
 
+from .code_origin import origin_of
 from .container_places import LoadedModules, Names
-from .name_places import Global
+from .name_places import AbsentNames, Global
 
 if TYPE_CHECKING:
     from .outside_walk import Walk
@@ -65,6 +66,19 @@ class EnteredNames(NamedAttributes):
         self.only_named: set[int] = set()
 
 
+class AskedNames(NamedAttributes):
+    """Attributes that code asks for by a text, of something that may not have them."""
+
+    def note_asked(self, asked: set[tuple[str | None, str]], names_of: dict[str, Any]) -> None:
+        """Add (global, or None for what may be anything; attribute). `names_of`: the globals of the
+        code."""
+        for name, attribute in asked:
+            if name is None:
+                self.of_anything.add(attribute)
+            elif type(x := names_of.get(name)) is types.ModuleType:
+                self.of_modules.add((id(x), attribute))
+
+
 def visit_module_by_names(walk: Walk, x: Any) -> None:
     """Code only takes attributes of the object that the walk has just met. If that is a module,
     visit it, and note that."""
@@ -89,3 +103,20 @@ def names_to_follow(walk: Walk, m: types.ModuleType, new: set[str], done: set[st
         if noted in done:
             wanted = wanted - {name}
     return wanted
+
+
+def absent_names(walk: Walk) -> list[AbsentNames]:
+    """Names that modules have not, and that code asks them for: of the user's modules those of all
+    attributes, of others those that it names together with the module, or asks for by a text."""
+    places = []
+    for m, _ in walk.modules.values():
+        if origin_of(vars(m)) is None:
+            names = walk.met_code.attributes
+        else:
+            names = walk.named_in.of_module(m) | walk.asked.of_module(m)
+            if id(m) not in walk.entered.only_named:
+                names |= walk.asked.of_anything
+            if names <= vars(m).keys():
+                continue
+        places.append(AbsentNames(vars(m), frozenset(names - vars(m).keys())))
+    return places

@@ -197,7 +197,8 @@ class AttributesDict(Place):
 
 
 class AbsentNames(Place):
-    """Names that a user module has not, and that code asks it for."""
+    """Names that a module has not, and that code asks it for. A part of the module that is loaded
+    when it is first asked for may come."""
     __slots__ = ("names",)
     says_itself = True
 
@@ -206,7 +207,12 @@ class AbsentNames(Place):
         self.names = names
 
     def look(self) -> Sequence[Any] | None:
-        return () if self.owner.keys().isdisjoint(self.names) else None
+        there = self.owner.keys() & self.names
+        return () if not there or all(map(self._is_part, there)) else None
+
+    def _is_part(self, name: str) -> bool:
+        x = self.owner[name]
+        return type(x) is types.ModuleType and x.__name__ == f"{self.owner.get('__name__')}.{name}"
 
     def changes(self) -> list[Change]:
         return [] if self.same() else [Change(self, None)]
@@ -216,5 +222,6 @@ class AbsentNames(Place):
 
     def table(self, t: Any, objects: list[Any]) -> bool:
         for k in self.names:
-            t.name(self.owner, k, MISSED)
+            if k not in self.owner:
+                t.name(self.owner, k, MISSED)
         return True

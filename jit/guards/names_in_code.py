@@ -16,6 +16,7 @@ from .bytecode import (
     ATTRIBUTES,
     Instruction,
     argument_is_text,
+    call_arguments,
     class_is_only_named,
     getattr_parameter,
     instructions,
@@ -123,13 +124,14 @@ class NamesInCode:
     `identities`: of each `is` that may be asked of a number, the globals that it compares, and
     whether it compares the first argument; `entered`: attributes of which more is asked than what
     they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
-    global, with its name, as all are in `named_of`; `passed_on`: globals of which more is taken
-    than an attribute; `never_taken`: those that are only called, or asked for by `isinstance`;
-    `are_set`: attributes that it sets, `only_set`: those of them that it names for nothing
-    else."""
+    global, with its name, as all are in `named_of`; `asked`: pairs of a global, or None for what
+    may be anything, and a text by which it is asked for an attribute; `passed_on`: globals of which
+    more is taken than an attribute; `never_taken`: those that are only called, or asked for by
+    `isinstance`; `are_set`: attributes that it sets, `only_set`: those of them that it names for
+    nothing else."""
     __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
-                 "entered_of", "named_of", "passed_on", "never_taken", "globals", "imports",
-                 "identities", "taken", "taken_of", "formats", "are_set", "only_set")
+                 "entered_of", "named_of", "asked", "passed_on", "never_taken", "globals",
+                 "imports", "identities", "taken", "taken_of", "formats", "are_set", "only_set")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -151,6 +153,7 @@ class NamesInCode:
         self.entered: set[str] = set()
         self.entered_of: set[tuple[str, str]] = set()
         self.named_of: set[tuple[str, str]] = set()
+        self.asked: set[tuple[str | None, str]] = set()
         self.passed_on: set[str] = set()
         self.taken: set[str] = set()
         self.taken_of: set[tuple[str, str]] = set()
@@ -171,6 +174,10 @@ class NamesInCode:
             if name in FORMATS:
                 self._note_format(found, i)
             facts.looks_up_names |= _looks_up(found, i, asked)
+            if name == "IMPORT_FROM":
+                self.asked.add((None, value))
+            elif name in GLOBALS and value in LOOKING_UP:
+                self.asked |= _asked_by_text(found, i)
             facts.lists_names |= name in NAMING and value in LISTING and not (
                 value == "__dict__" and is_one_entry_used(found, i, asked))
             if name == "MATCH_CLASS" and arg > 0:
@@ -335,6 +342,16 @@ def _looks_up(found: list[Instruction], i: int, asked: str | None) -> bool:
                     asked is not None and argument_is_text(found, i, -1, asked))
     return value in CHANGING and not (
         is_super_attribute(found, i) or argument_is_text(found, i, BEFORE_LAST))
+
+
+def _asked_by_text(found: list[Instruction], i: int) -> set[tuple[str | None, str]]:
+    """Instruction i loads a function that looks up names: the global that it asks, or None, and the
+    constant text by which it asks."""
+    call = call_arguments(found, i) or {}
+    of, name = call.get(0), call.get(1)
+    if name is None or name[0] != "LOAD_CONST" or type(name[2]) is not str:
+        return set()
+    return {(of[2] if of is not None and of[0] == "LOAD_GLOBAL" else None, name[2])}
 
 
 def _takes_a_class(found: list[Instruction], i: int) -> bool:

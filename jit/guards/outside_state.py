@@ -11,11 +11,10 @@ from typing import Any
 
 from ..report.reasons import Changed
 from .array_places import ArrayContents, BareTensors
-from .code_origin import origin_of
 from .container_places import entries
+from .followed_module_names import absent_names
 from .immutable_types import same_key
 from .incomparable_objects import Unread
-from .name_places import AbsentNames
 from .outside_walk import Walk
 from .overwritten_attributes import SetFirst
 from .places import Change, Place
@@ -51,9 +50,7 @@ class World:
         self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
         # by the id of a module: those of its names that are compared
         self.names_in_modules = {i: frozenset(done) for i, (_, done) in walk.modules.items()}
-        others = [vars(m) for m, _ in walk.modules.values() if origin_of(vars(m)) is None]
-        names = walk.met_code.attributes
-        self.places += [AbsentNames(d, frozenset(names - d.keys())) for d in others]
+        self.places += absent_names(walk)
         self.places.append(BareTensors(self.bare))
         self._arrange()
 

@@ -26,6 +26,7 @@ from .code_origin import is_as_it_was_made, origin_of, origin_of_class
 from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
 from .followed_module_names import (
+    AskedNames,
     EnteredNames,
     NamedAttributes,
     names_to_follow,
@@ -59,8 +60,8 @@ BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 # of Python's own, in modules that only call them or ask by `isinstance` for them
 STOOD_FOR = (float, int, len, type, min, max)
 # what one walk has for itself
-COPIED = (list, dict, set, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC, MetBuiltins,
-          MetCode, MetTensors, StandInSpots, VaryingSpots)
+COPIED = (list, dict, set, AskedNames, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC,
+          MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots)
 
 
 class Walk:
@@ -91,6 +92,7 @@ class Walk:
         # what lies in attributes that runs set first: see overwritten_attributes.py
         self.set_first: dict[SetFirst, Any] = {}
         self.entered, self.named_in = EnteredNames(), NamedAttributes()
+        self.asked = AskedNames()
         self.held_back: dict[int, Held] = {}             # see unnamed_objects.py
         self.of_instances: set[int] = set()  # classes that only instances have led to
         # by id: the module, and the names already looked up in it
@@ -271,6 +273,7 @@ class Walk:
         self.met_code.asked_for |= names.attributes - names.only_set
         self.entered.note(names.entered, names.entered_of, names_of)
         self.named_in.note(set(), names.named_of, names_of)
+        self.asked.note_asked(names.asked, names_of)
         self.of_c.named_in(names, names_of)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))

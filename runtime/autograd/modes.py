@@ -12,8 +12,9 @@ declared_for_tracing.only_computes(globals())
 # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op. CASTS: products
 # are made in a smaller type, which these bits tell. MUTE: tensors do not say themselves what
 # functions of them are (see function_protocol.py). LISTENED: a profiler has machine code note the
-# calls that it makes; only the native entries are told so.
-GRAD, INFERENCE, SPECIAL, CASTS, MUTE, LISTENED = 1, 2, 4, 0x38, 0x40, 0x80
+# calls that it makes; only the native entries are told so. IDLE: gradients are switched on in
+# inference mode, which records none all the same.
+GRAD, INFERENCE, SPECIAL, CASTS, MUTE, LISTENED, IDLE = 1, 2, 4, 0x38, 0x40, 0x80, 0x100
 
 
 class Walk:
@@ -74,7 +75,10 @@ def set_native_flags(flags):
 
 
 def set_flags(flags):
-    state.flags = flags = flags & ~CASTS | state.casts
+    flags = flags & ~CASTS | state.casts
+    if flags & INFERENCE and flags & GRAD:
+        flags = flags & ~GRAD | IDLE
+    state.flags = flags
     set_native_flags(flags)
 
 
@@ -214,7 +218,7 @@ def is_grad_enabled():
     ...     whet.is_grad_enabled()
     False
     """
-    return bool(state.flags & GRAD)
+    return bool(state.flags & (GRAD | IDLE))
 
 
 @declared_for_tracing.goes_by_no_size
@@ -228,11 +232,16 @@ def is_inference_mode_enabled():
     return bool(state.flags & INFERENCE)
 
 
+def _switched(on):
+    """The flags of now with the recording of gradients switched on, or off."""
+    return state.flags | GRAD if on else state.flags & ~(GRAD | IDLE)
+
+
 class _Mode:
     """A context manager that is also a decorator (of functions and generators)."""
     __slots__ = ("_before",)
     _before: Any                    # what is set again: of most modes, the flags
-    _sets = GRAD                    # of these flags, the ones that the mode sets
+    _sets = GRAD | IDLE             # of these flags, the ones that the mode sets
 
     def __call__(self, fn):
         import inspect
@@ -307,7 +316,7 @@ class no_grad(_Bare):
     __slots__ = ()
 
     def __enter__(self):
-        self._before = enter(state.flags & ~GRAD)
+        self._before = enter(_switched(False))
 
 
 class enable_grad(_Bare):
@@ -324,7 +333,7 @@ class enable_grad(_Bare):
     __slots__ = ()
 
     def __enter__(self):
-        self._before = enter(state.flags if state.flags & INFERENCE else state.flags | GRAD)
+        self._before = enter(_switched(True))
 
 
 class set_grad_enabled(_Mode):
@@ -342,7 +351,7 @@ class set_grad_enabled(_Mode):
         if not isinstance(mode, bool):
             mode = bool(mode)
         self._before, self.mode = state.flags, mode
-        set_flags(state.flags | GRAD if mode else state.flags & ~GRAD)
+        set_flags(_switched(mode))
 
     def __call__(self, fn):
         set_flags(self._flags_after())
@@ -352,7 +361,7 @@ class set_grad_enabled(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self):
-        enter(state.flags | GRAD if self.mode else state.flags & ~GRAD)
+        enter(_switched(self.mode))
 
 
 class inference_mode(_Mode):
@@ -366,7 +375,7 @@ class inference_mode(_Mode):
     True
     """
     __slots__ = ("mode",)
-    _sets = GRAD | INFERENCE
+    _sets = GRAD | IDLE | INFERENCE
     mode: bool
 
     def __new__(cls, mode=True):
@@ -381,8 +390,8 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self):
-        self._before = enter((state.flags & ~GRAD
-                              | INFERENCE) if self.mode else (state.flags | GRAD) & ~INFERENCE)
+        flags = state.flags & ~(GRAD | IDLE | INFERENCE)
+        self._before = enter(flags | (INFERENCE if self.mode else GRAD))
 
 
 class set_detect_anomaly(_Mode):
