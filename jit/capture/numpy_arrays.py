@@ -26,6 +26,7 @@ from whet.tensor_base import Base
 from ..report.reasons import OfNumPy
 from . import numpy_as_ops
 from .array_facts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
+from .arrays_beside_tensors import call_beside_tensors
 from .numpy_functions import (
     ADDRESSES,
     ARANGE,
@@ -207,19 +208,15 @@ class Arrays:
             return None
 
     def call(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
-             kwargs: Mapping[str, Any]) -> Any:
-        """Run a NumPy function and record it."""
+             kwargs: Mapping[str, Any], asks_tensors: bool = False) -> Any:
+        """Run a NumPy function and record it. `asks_tensors`: does NumPy ask tensors among the
+        arguments what the function is for them?"""
         function = UNSET.get(function, function)
         args, kwargs = ordinary(args), ordinary(kwargs)
         plain_args, plain_kwargs = unwrapped(args), unwrapped(kwargs)
         operands = (*flat(args), *flat(tuple(kwargs.values())))
         if any(map(is_tensor, operands)) or function in ADDRESSES:
-            if function in ADDRESSES:
-                self.rec.refuse(OfNumPy("it asks where NumPy arrays lie in memory"))
-            for x in operands:               # arrays are known by memory, numbers not
-                if type(x) is Array and isinstance(real_of(x), np.generic):
-                    self.pin(x)
-            return function(*plain_args, **plain_kwargs)
+            return call_beside_tensors(self, name, function, args, kwargs, asks_tensors)
         out = kwargs.get("out")
         out = out[0] if type(out) is tuple and len(out) == 1 else out
         if out is not None:

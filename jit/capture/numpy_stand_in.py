@@ -8,7 +8,7 @@ import math
 import operator
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +61,12 @@ def scalars_as_numbers(x: Any) -> Any:
     return x
 
 
+def _places(kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """What a ufunc is to write its results to."""
+    out = kwargs.get("out", ())
+    return out if type(out) is tuple else (out,)
+
+
 class Provenance:
     """Where an array of a run comes from."""
     __slots__ = ("was_there_before", "is_a_snapshot")
@@ -95,16 +101,17 @@ class Array:
             return function(*unwrapped(inputs), **unwrapped(kwargs))
         return arrays_of(self).call(
             ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}",
-            ufunc if method == "__call__" else function, inputs, kwargs)
+            ufunc if method == "__call__" else function, inputs, kwargs,
+            any(map(is_tensor, (*inputs, *_places(kwargs)))))
 
-    def __array_function__(self, function: Any, types_: object, args: tuple[Any, ...],
+    def __array_function__(self, function: Any, types_: Iterable[type], args: tuple[Any, ...],
                            kwargs: dict[str, Any]) -> Any:
         if not live(self):
             return function(*unwrapped(args), **unwrapped(kwargs))
         module = (getattr(function, "__module__", None)
                   or "numpy").removeprefix("numpy").lstrip(".")
         return arrays_of(self).call(f"{module}.{function.__name__}".lstrip("."), function, args,
-                                    kwargs)
+                                    kwargs, any(issubclass(t, Base) for t in types_))
 
     def __getattr__(self, name: str) -> Any:
         real = real_of(self)

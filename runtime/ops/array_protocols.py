@@ -89,7 +89,7 @@ def _deliver(result, out):
     out = out[0] if isinstance(out, tuple) else out
     if is_tensor(out):
         return out.copy_(result)
-    np.copyto(out, result.detach()._array, casting="same_kind")
+    np.copyto(out, result.detach().numpy(), casting="same_kind")
     return out
 
 
