@@ -97,6 +97,7 @@ def _of_length_one(x: Any) -> Any:
 
 class _Eigenpairs(Function):
     """The eigenpairs that a search finds, with the gradients of a symmetric matrix."""
+    _called = "lobpcg"
 
     @staticmethod
     def forward(ctx: Any, A: Any, search: Any) -> Any:

@@ -50,6 +50,12 @@ def _rank(node: Any, start: int) -> Fraction:
     return Fraction(k) / (k + 1)
 
 
+def flow_through(op: Any) -> PythonBackward:
+    """Why gradients are not recorded that flow through an op whose backward is Python."""
+    name = getattr(op, "called", op.name)
+    return PythonBackward(f"its gradients flow through {name}, whose backward is Python")
+
+
 class Output:
     """One of several outputs of the node with number `parent`."""
     __slots__ = ("rank", "parent", "index")
@@ -129,8 +135,7 @@ class History:
         if n.pre_hooks or n.post_hooks:
             raise Refused(PythonBackward("hooks see its gradients"))
         if isinstance(n, FunctionNode):
-            raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose backward "
-                                         "is Python of the user's"))
+            raise Refused(flow_through(n.op))
         # (what wrote to a view has edges of its own, those from outside among those of the base's
         # node)
         edges = [
@@ -247,8 +252,7 @@ def walk(order: Sequence[Any], grads: dict[Any, Any], ran: list[int]) -> Found:
             continue
         for n in (node, *_inner(node)):
             if getattr(n.op, "python", False) or any(type(x) is Packed for x in n.inputs):
-                raise Refused(PythonBackward(f"its gradients flow through {n.op.name}, whose "
-                                             "backward is Python of the user's"))
+                raise Refused(flow_through(n.op))
         found = node.op.backward(node, g)
         ran.append(i)
         for k, (e, r) in enumerate(zip(node.edges, found)):

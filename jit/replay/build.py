@@ -12,7 +12,7 @@ from whet.tensor import wants_gradient
 from ..capture.recording_errors import Refused
 from ..capture.tensor_sources import GradientOf, Outside
 from ..gradient.backward import Backward
-from ..gradient.eager_graph import inside
+from ..gradient.eager_graph import flow_through, inside
 from ..guards.tensor_guards import TensorGuards
 from ..program import build_program
 from ..program.builder import Options
@@ -130,13 +130,9 @@ def _backward(found: Any, like: Any) -> Backward | None:
     if not results.alive:
         return None
     nodes = inside([t._node for t in results.alive], first)
-    python = (n.op.name for n in nodes
-              if type(n) is not OutputOf and getattr(n.op, "python", False))
-    name = next(python, None)
-    if name is not None:
-        raise Refused(
-            PythonBackward(
-                f"its gradients flow through {name}, whose backward is Python of the user's"))
+    for n in nodes:
+        if type(n) is not OutputOf and getattr(n.op, "python", False):
+            raise Refused(flow_through(n.op))
     try:
         return Backward(rec, results.alive, results.values, first, results.source_of_border,
                         like and like.backward)

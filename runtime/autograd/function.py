@@ -18,6 +18,11 @@ class _FunctionOp:
     def __init__(self, cls):
         self.cls, self.name = cls, cls.__name__
 
+    @property
+    def called(self):
+        """What users know it by: one of ours says what it is a part of."""
+        return getattr(self.cls, "_called", self.name)
+
     def backward(self, node, g):
         cls, ctx = self.cls, node.ctx
         gs = list(g) if isinstance(g, list) else [g]

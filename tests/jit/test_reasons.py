@@ -95,6 +95,14 @@ def differentiates_python(x):
     return Square.apply(x * one.requires_grad_())
 
 
+watched = nn.Linear(3, 3)
+watched.register_full_backward_hook(lambda *_: None)
+
+
+def hooks_of_a_module(x):
+    return watched(x)
+
+
 def text(f, *args, calls=4):
     """What a traced function warns of."""
     traced = jit.trace(f)
@@ -124,8 +132,11 @@ CASES = {
     computes_each_in_python: ("apply_ calls a Python function for each element",
                               "Do this outside of the traced function"),
     returns_an_object: ("it returns an object", "Return tensors, numbers"),
+    hooks_of_a_module: (
+        "its gradients flow through full backward hooks of a module, whose backward is Python",
+        "Trace the function that calls backward()"),
     differentiates_python: (
-        "its gradients flow through Square, whose backward is Python of the user's",
+        "its gradients flow through Square, whose backward is Python",
         "Trace the function that calls backward()"), }
 
 
