@@ -51,8 +51,8 @@ VALUES = (datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, dec
 # classes of the standard library that are data
 DATA = frozenset((
     types.SimpleNamespace, collections.ChainMap, collections.UserDict, collections.UserList,
-    contextlib.nullcontext, functools.singledispatchmethod, dataclasses.InitVar,
-    dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
+    contextlib.nullcontext, functools.partialmethod, functools.singledispatchmethod,
+    dataclasses.InitVar, dataclasses.Field, type(dataclasses.MISSING), type(dataclasses.KW_ONLY),
     type(dataclasses._FIELD), type(dataclasses._HAS_DEFAULT_FACTORY)))  # type: ignore[attr-defined]
 # what a Triton autotuner keeps for itself
 NOTES_OF_TRITON = frozenset((

@@ -1,6 +1,7 @@
 """Methods that no code names, and what made an instance: left out, unless they could be run."""
 import copy
 import dataclasses
+import functools
 import operator
 import random
 
@@ -8,7 +9,7 @@ import numpy as np
 import whet
 from whet import nn
 
-from tests.traps.harness import Box, outcome, ramp, trap
+from tests.traps.harness import Box, outcome, ramp, thrice, trap
 
 
 def layers():
@@ -274,4 +275,31 @@ def methods_of_pythons_that_have_another_name():
             meter.n = full.n = 0
             for _ in range(5):
                 yield outcome(lambda: f(ramp(2), how)), meter.n
+    return f, calls
+
+
+@trap
+def a_method_has_some_of_its_arguments():
+    """functools.partialmethod: another one, other arguments in it, a subclass with its own, and an
+    instance that hides it."""
+    class Scaled:
+        k = 2.0
+        def base(self, x, by, plus=0.0): return x * by + plus * self.k
+        up = functools.partialmethod(base, 3.0, plus=1.0)
+    class More(Scaled):
+        def base(self, x, by, plus=0.0): return x - by
+        up = functools.partialmethod(base, 5.0)
+    both = Scaled(), More()
+    def f(x): return [o.up(x) for o in both]
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        Scaled.up = functools.partialmethod(Scaled.base, by=4.0)
+        yield from thrice(lambda: f(ramp(2)))
+        vars(Scaled)["up"].keywords["by"] = 6.0
+        yield from thrice(lambda: f(ramp(2)))
+        Scaled.k = 7.0
+        vars(More)["up"].keywords["plus"] = 1.0
+        yield from thrice(lambda: f(ramp(2)))
+        both[1].up = lambda x: x
+        yield from thrice(lambda: f(ramp(2)))
     return f, calls

@@ -2,6 +2,7 @@
 import collections
 import copy
 import dataclasses
+import functools
 import itertools
 import queue
 import random
@@ -147,6 +148,16 @@ def _classes_of_fields():
         made = dataclasses.make_dataclass("Made", ["x"])(x * 2)
         return sum(collections.namedtuple("Outputs", "shallow deep")(made.x, x.exp()))
     return f, lambda i: (whet.ones(3) * i,)
+
+
+@row("a method that `functools.partialmethod` makes")
+def _partial_method():
+    class Scaled:
+        def __init__(self): self.k = 2.0
+        def scale(self, x, by): return x * by * self.k
+        double = functools.partialmethod(scale, 2.0)
+    o = Scaled()
+    return lambda x: o.double(x), lambda i: (whet.ones(3) * i,)
 
 
 @row("a replay buffer that fills: `np.random.randint(0, self.pos, size=n)`")

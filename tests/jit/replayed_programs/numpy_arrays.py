@@ -31,6 +31,18 @@ def _functions():
     return f, lambda i: (np.arange(4.0) * i,)
 
 
+@row("tensors that say places in a NumPy array: `counts[label, guess] += 1`")
+def _places():
+    counts, sums = np.zeros((4, 4), int), np.zeros((2, 3), np.float32)
+    def f(labels, guesses, x):
+        for label, guess in zip(labels, guesses):
+            counts[label, guess] += 1
+        sums[0] = x
+        sums[1] += x * 2
+        return counts.trace() / counts.sum(), np.append(sums[0], x).sum()
+    return f, lambda i: (whet.arange(2) + i % 2, whet.tensor([1, i % 4]), whet.ones(3) * i)
+
+
 @row("a NumPy array that the function makes of constants, and a tensor over it")
 def _made():
     def f(x):
