@@ -50,7 +50,7 @@ class ArgumentRows:
         self.count = 0
         self.free = free                     # the number of the next object
         self.todo: list[tuple[int, Any, Path]] = []
-        self.opened: set[int] = set()        # containers, by id
+        self.opened: set[int] = set()        # containers and NumPy numbers, by id
         # the tensors, and the NumPy arrays with their leaves, whose rows come last
         self.tensors: list[tuple[int, Any]] = []
         self.arrays: list[tuple[int, np.ndarray, int]] = []
@@ -75,6 +75,15 @@ class ArgumentRows:
         kind = L.ANY_FLOAT if type(x) is float else L.ANY_INT
         self.row(kind, i, self.leaves.place[id(leaf)])
 
+    def scalar(self, i: int, x: np.generic, leaf: int) -> None:
+        """A NumPy number, which may be any."""
+        if id(x) in self.opened or x.dtype.itemsize > 8 or x.dtype == np.float16:
+            raise NotInTable
+        self.opened.add(id(x))
+        place = self.leaves.order.index(leaf)
+        self.row(L.ANY_SCALAR, i, place, x.itemsize * (x.dtype.kind == "f"),
+                 self.table.id(type(x)))
+
     def arguments(self, args: Any, kwargs: Any, flat: FlatArguments) -> None:
         """The arguments; of numbers those that may be any, and those that are sizes, are known."""
         if kwargs:                           # their values are the first parts
@@ -83,8 +92,11 @@ class ArgumentRows:
         for i, x, path in self.todo:         # the loop adds to it
             if is_strided(x):
                 self.tensors.append((i, x))
-            elif type(x) is np.ndarray and flat.arrays and id(x) in flat.arrays:
-                self.arrays.append((i, x, flat.met[id(x)]))
+            elif flat.arrays and id(x) in flat.arrays:
+                if type(x) is np.ndarray:
+                    self.arrays.append((i, x, flat.met[id(x)]))
+                else:
+                    self.scalar(i, x, flat.met[id(x)])
             elif path in flat.numbers:
                 self.any_number(i, x, flat.numbers[path])
             else:

@@ -67,16 +67,17 @@ def _build_table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], f
     slots = reached[len(flat.leaves):]
     numbers = ({id(x) for x in flat.numbers.values()}
                | {id(x) for s, x in zip(r.world.slots, slots) if s.is_number})
-    arrays = {flat.met[i] for i in flat.arrays or ()}
-    arrays.update(i for i, s in enumerate(r.world.slots, len(flat.leaves)) if s.is_array)
-    t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values(), arrays)
+    numpys = {flat.met[i]: x for i, x in (flat.arrays or {}).items()}
+    numbers |= {id(flat.leaves[i]) for i, x in numpys.items() if type(x) is not np.ndarray}
+    of_numpy = {*numpys, *(i for i, s in enumerate(r.world.slots, len(flat.leaves)) if s.is_array)}
+    t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values(), of_numpy)
     try:
         described = arguments(t, r, args, kwargs, flat, leaves)
         header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(t["slots"]) // 4,
                       **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
-        handed = Handed(leaves.order, leaves.number, leaves.array, leaves.lengths, known, by_leaves,
+        handed = Handed(leaves.order, leaves.number, leaves.numpy, leaves.lengths, known, by_leaves,
                         r.wants_boxes)
         done = None if r.wants_boxes else launch(t, r, leaves)
         header.update(done or dict(kind=L.PYTHON, finish=t.id(after_table(r, handed))))

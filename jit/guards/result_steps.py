@@ -146,9 +146,10 @@ class Steps:
     def leaf(self, i: int, value: int) -> Pair:
         """Where the array of a leaf is found, or the number that it stands for."""
         if self.leaves.number[i]:
-            kind = L.FLOAT_LEAF if self.arrays[value].dtype == np.float64 else L.INT_LEAF
+            in_object = self.leaves.numpy[i] or self.arrays[value].dtype == np.float64
+            kind = L.FLOAT_LEAF if in_object else L.INT_LEAF
         else:
-            kind = L.ARRAY_LEAF if self.leaves.array[i] else L.LEAF
+            kind = L.ARRAY_LEAF if self.leaves.numpy[i] else L.LEAF
         return kind, self.leaves.order.index(i)
 
     def held(self, x: Any) -> Pair:

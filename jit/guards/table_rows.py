@@ -36,14 +36,14 @@ class Leaves:
     """What a recording is given, in the order in which machine code hands it over: the tensors and
     NumPy arrays, then the numbers that may be any. `leaf`: an object -> which of the recording's
     leaves it is, `place`: where machine code puts it. Numbers that became sizes are compared:
-    `lengths` are these leaves, with where their rows are. Of the tensors around `arrays` machine
-    code has the arrays."""
+    `lengths` are these leaves, with where their rows are. Machine code has the NumPy arrays and
+    numbers themselves, not the tensors that are leaves for them: `numpy` says which these are."""
 
     def __init__(self, leaves: Sequence[Any], slots: Sequence[Any], numbers: Collection[int],
-                 lengths: Iterable[int], arrays: Collection[int]) -> None:
+                 lengths: Iterable[int], of_numpy: Collection[int]) -> None:
         self.slots, self.lengths = slots, dict.fromkeys(lengths, 0)
         self.number = [id(x) in numbers for x in leaves]
-        self.array = [i in arrays for i in range(len(leaves))]
+        self.numpy = [i in of_numpy for i in range(len(leaves))]
         handed = [i for i in range(len(leaves)) if i not in self.lengths]
         self.order = sorted(handed, key=self.number.__getitem__)
         self.tensors = len(handed) - len(numbers)
@@ -52,4 +52,4 @@ class Leaves:
 
     def is_tensor(self, leaf: int) -> bool:
         """Does machine code have a tensor for this leaf?"""
-        return not (self.number[leaf] or self.array[leaf])
+        return not (self.number[leaf] or self.numpy[leaf])

@@ -19,6 +19,7 @@ from operator import itemgetter
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
 from whet.tensor import wrap
 
 from ..capture.outside_draws import OutsideDraw, draw_again, put_back
@@ -176,16 +177,16 @@ class Replay:
 
 
 class Handed(NamedTuple):
-    """What machine code hands over. `order`: which leaf each object is. `number`, `array`: which
-    leaves are numbers, and which are NumPy arrays. `lengths`: numbers that machine code has
-    compared and does not hand over. `known`: the arrays of outside tensors, by the tensors'
-    addresses, which it has compared too. `by_leaves`: did it get the leaves, found by Python, in
-    place of the arguments? `without_boxes`: are the containers among the arguments still to be
-    found?"""
+    """What machine code hands over. `order`: which leaf each object is. `number`, `numpy`: which
+    leaves are numbers, and which are NumPy arrays or NumPy numbers. `lengths`: numbers that machine
+    code has compared and does not hand over. `known`: the arrays of outside tensors, by the
+    tensors' addresses, which it has compared too. `by_leaves`: did it get the leaves, found by
+    Python, in place of the arguments? `without_boxes`: are the containers among the arguments still
+    to be found?"""
 
     order: list[int]
     number: list[bool]
-    array: list[bool]
+    numpy: list[bool]
     lengths: dict[int, int]
     known: dict[int, Any]
     by_leaves: bool = False
@@ -197,14 +198,14 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
     the result or MISSED. If the containers among the arguments are needed, it returns a function of
     these instead."""
     lock, run = recording.lock, recording.replay.run_with_arrays
-    order, number, array, known = handed.order, handed.number, handed.array, handed.known
+    order, number, numpy, known = handed.order, handed.number, handed.numpy, handed.known
     arrays_of = recording.replay.inputs.arrays_beside(known)
-    in_order = order == list(range(len(number))) and not any(number) and not any(array)
+    in_order = order == list(range(len(number))) and not any(number) and not any(numpy)
 
     def arranged(tensors: tuple[Any, ...]) -> list[Any]:
         own: list[Any] = [None] * len(number)
         for i, x in zip(order, tensors):
-            own[i] = tensor_of(x) if number[i] else wrap(x) if array[i] else x
+            own[i] = wrap(np.asarray(x)) if numpy[i] else tensor_of(x) if number[i] else x
         return own
 
     def rest(tensors: tuple[Any, ...], boxes: Any = ()) -> Any:

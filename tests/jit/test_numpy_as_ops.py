@@ -17,7 +17,8 @@ EXPRESSIONS = [
     "np.concatenate((x, y), axis=1)", "np.stack([x, y], axis=-1)", "np.array([x, y])", "x[0, 1]",
     "x[-1, -1] + 1", "x.argmax()", "np.argmin(x, axis=1)", "np.isnan(x).any()",
     "np.isfinite(x).all(axis=0)", "np.where(x > 0, x, y)", "np.where(x > 0, x, 0.5)",
-    "(x > 0).any()", "x - np.float64(0.1)", "x * np.float32(0.1)", "(x - x.mean()) / (x.std() + 1e-8)",
+    "(x > 0).any()", "x - np.float64(0.1)", "x * np.float32(0.1)",
+    "(x - x.mean()) / (x.std() + 1e-8)",
     "x * x[0, 0]", "x + y[0]", "x[:, ::-1] * 2", "np.where(x > y, x, y)[0]", "x[x > 0.0].sum()"]
 KINDS = [np.float32, np.float64, np.float16, np.int64, np.int32, np.uint8, np.bool_]
 BEYOND = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38, 1e308, 0.1, 1.0, 6e4, 255]

@@ -244,3 +244,20 @@ def test_one_number_of_numpys_is_one_object():
     for k in range(TRIED + 8):
         a, (b,) = traced(array(k))
         assert a is b and alike(a, f(array(k))[0])
+
+
+@compiled
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_numpy_numbers_among_arguments(kind):
+    def fn(x, k):
+        return x * float(k), k, whet.as_tensor(k) + 1, {"next": k + 1}
+    f = replays_by_table(fn, lambda k: whet.tensor([1.0, k]), lambda k: kind(k + 0.5))
+    x = whet.ones(2)
+    for k in (np.float64(2.5), np.float32(3.5), np.float16(4.5), 5.5, kind(np.nan), kind(np.inf),
+              kind(-0.0), kind(7.25)):
+        for _ in range(4):
+            got, want = f(x, k), fn(x, k)
+            assert str(got) == str(want) and type(got[1]) is type(want[1])
+    one = kind(9.5)
+    g = replays_by_table(lambda a, b: (a * 2, a - b), lambda k: kind(k), lambda k: kind(k + 0.25))
+    assert alike(g(one, one), (one * 2, one - one))

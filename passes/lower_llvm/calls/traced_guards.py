@@ -20,6 +20,7 @@ from .traced_layouts import (
     ANY,
     ANY_FLOAT,
     ANY_INT,
+    ANY_SCALAR,
     ARRAY,
     BEHIND,
     DICT,
@@ -283,7 +284,8 @@ class Argument:
         for k, name in ((SAME, "same"), (FLOAT, "float"), (INT, "int"), (EQUAL, "equal"),
                         (TUPLE, "tuple"), (LIST, "list"), (DICT, "dictionary"),
                         (ANY_FLOAT, "any_float"), (ANY_INT, "any_int"), (ARRAY, "array"),
-                        (NAMED_TUPLE, "named_tuple"), (DISTINCT, "distinct")):
+                        (NAMED_TUPLE, "named_tuple"), (DISTINCT, "distinct"),
+                        (ANY_SCALAR, "any_scalar")):
             f.bail(f.cmp("eq", self.kind, k), name)
         self.must(g.same(self.object, word_at(f, self.leaves, self.value, "ptr")))     # AGAIN
         f.br("yes")
@@ -314,6 +316,19 @@ class Argument:
         self.is_exactly("PyLong_Type")
         v = f.call("PyLong_AsLongLongAndOverflow", "i64", o, over)
         f.bail(f.cmp("ne", f.load("i32", over), 0) | f.cmp("ugt", v + MOST, 2 * MOST), "no")
+        put_word(f, self.leaves, self.value, o)
+        f.br("yes")
+        self.scalar()
+
+    def scalar(self) -> None:
+        """A NumPy number of a given class. The bytes of a float are in the row: NaN is refused."""
+        f, g, o = self.f, self.g, self.object
+        f.label("any_scalar")
+        self.must(g.same(self.type, word_at(f, self.row, ObjectRow.CLASS, "ptr")))
+        size = word_at(f, self.row, ObjectRow.FIRST_PART)
+        for n, kind in ((8, "double"), (4, "float")):
+            x = g.ld(o, FLOAT_VALUE, kind)
+            f.bail(f.cmp("eq", size, n) & f.cmp("uno", x, x), "no")
         put_word(f, self.leaves, self.value, o)
         f.br("yes")
 

@@ -22,7 +22,7 @@ HEADER = len(H)
 LAUNCH, PYTHON, EAGER, INDEX = range(4)
 # the kinds of rows for objects
 (TENSOR, SAME, FLOAT, INT, EQUAL, TUPLE, LIST, DICT, AGAIN, ANY_FLOAT, ANY_INT, ARRAY, NAMED_TUPLE,
- DISTINCT) = range(14)
+ DISTINCT, ANY_SCALAR) = range(15)
 # of the flags of a tensor's array: the bits behind these say on which device it is
 BEHIND = 16
 # slots: at an address, in a dict, in a list; at the end of a list
@@ -60,7 +60,7 @@ class ObjectRow(enum.IntEnum):
     a tensor or of any number, the object or the number itself, the length of a container, or the
     number of an object that it must not be."""
     KIND, OBJECT, WORDS, VALUE, FIRST_PART, KEYS = range(6)
-    CLASS = KEYS                                    # of a named tuple
+    CLASS = KEYS                                    # of a named tuple, or of a NumPy number
 
 
 class TensorRow(enum.IntEnum):
