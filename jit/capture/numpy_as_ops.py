@@ -16,6 +16,7 @@ from whet.layouts import contiguous_format
 from whet.ops.numpy_calls import raising
 from whet.ops.surface import FUNCTIONS
 
+from .array_facts import flat, overlap
 from .numpy_stand_in import Array, real_of, tensor_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def by_ops(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], made: Any)
         return None
     is_float = made.dtype.kind == "f"
     if made.dtype not in FROM_NUMPY or made.dtype.kind not in "biuf" \
-            or is_float and not np.isfinite(made).all():
+            or is_float and not np.isfinite(made).all() or _shows_an_operand(made, args):
         return None
     with modes.no_grad():
         out = rule(args, kwargs, made)
@@ -47,6 +48,12 @@ def by_ops(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], made: Any)
         if is_float and name in INEXACT:
             bool(out.isfinite().all())       # a guard, which kernels check as they compute it
     return out
+
+
+def _shows_an_operand(made: Any, args: Sequence[Any]) -> bool:
+    """Does a result share memory with an array among the operands?"""
+    return isinstance(made, np.ndarray) and any(
+        overlap(made, real_of(x)) for x in flat(tuple(args)) if _is_array(x))
 
 
 def _same(a: NumPyArray, made: Any) -> bool:

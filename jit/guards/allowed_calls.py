@@ -145,13 +145,15 @@ OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
 # `from package import name` has it look whether the package has the name
 OF_A_PACKAGE = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
 # `namedtuple` has the function that makes a tuple written of the names that it is given, and asks
-# for the name of the module that it is called in. `dataclass` has methods written of the fields.
+# for the name of the module that it is called in, as `make_dataclass` does. `dataclass` has methods
+# written of the fields.
 _WRITER_OF_METHODS = getattr(dataclasses, "_create_fn", None) \
     or dataclasses._FuncBuilder.add_fns_to_class     # type: ignore[attr-defined]
 WRITES_METHODS: types.CodeType = _WRITER_OF_METHODS.__code__
+_NAME_OF_MODULE = _objects(sys, "_getframe _getframemodulename")
 WRITE_FUNCTIONS = {
-    collections.namedtuple.__code__:
-        Objects((eval, *_objects(sys, "_getframe _getframemodulename"))),
+    collections.namedtuple.__code__: Objects((eval, *_NAME_OF_MODULE)),
+    dataclasses.make_dataclass.__code__: Objects(_NAME_OF_MODULE),
     WRITES_METHODS: Objects((exec,))}
 # What keeps `repr` of a dataclass from going round in circles hands its argument to what it wraps.
 HANDING_ON = reprlib.recursive_repr()(repr).__code__
