@@ -246,6 +246,8 @@ class Arrays:
         out = numpy_as_ops.by_ops(name, args, kwargs, made)
         if out is None:
             return self.noted(made, *call)
+        if self.rec.reason:
+            return made
         if name in numpy_as_ops.INEXACT:
             self.note_settings()
         self.roots.add(self.rec.value(out))
