@@ -16,7 +16,7 @@ from whet.ops.registry import is_tensor
 
 from ..report.reasons import OfNumPy
 from .array_facts import flat
-from .numpy_functions import ADDRESSES, INPLACE
+from .numpy_functions import ADDRESSES, INPLACE, reflected
 from .numpy_stand_in import Array, real_of, unwrapped
 
 if TYPE_CHECKING:
@@ -60,8 +60,7 @@ def _by_the_tensor(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, An
 
 def _in_place(arrays: Arrays, operator: str, target: Any, other: Any) -> Any:
     """`array += tensor`: the tensor's op, copied into the array."""
-    name = operator + "_" if operator in ("and", "or") else operator
-    made = find("operator." + name)(unwrapped(target), other)
+    made = find("operator." + reflected(operator))(unwrapped(target), other)
     arrays.call("copyto", np.copyto, (target, made.detach().numpy()), {"casting": "same_kind"})
     return target
 
