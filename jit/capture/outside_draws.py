@@ -78,6 +78,11 @@ class OutsideDraw:
         self.is_number = varies(drew)
 
     @property
+    def may_miss(self) -> bool:
+        """May a replay's draw be of another kind, or one that Python does not go on from?"""
+        return bool(self.numbers) or self.tensor is None
+
+    @property
     def generator(self) -> Any:
         """The generator that is drawn from."""
         return self.method.__self__
@@ -199,6 +204,15 @@ def draw_again(made: Sequence[OutsideDraw],
     except BaseException:
         put_back(before)
         raise
+
+
+def drawn(made: Sequence[OutsideDraw], leaves: Sequence[Any]) -> list[Any]:
+    """Repeat draws that do not miss. Returns the leaves of the call with what was drawn behind
+    them."""
+    tensors = [*leaves]
+    for d in made:
+        tensors.append(d.drawn(tensors))
+    return tensors
 
 
 def state_of(g: Any) -> Any:

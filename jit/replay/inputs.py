@@ -12,7 +12,7 @@ from whet.cpu import allocator
 from whet.ir.graph import Type
 from whet.ir.memory_spans import address, span
 
-from ..capture.tensor_sources import GradientOf, Outside, Search, Source
+from ..capture.tensor_sources import Argument, Drawn, GradientOf, Outside, Search, Source
 from ..guards.tensor_facts import Look, elsewhere
 from ..program.replay_miss import Miss
 
@@ -34,6 +34,14 @@ class Inputs:
     def find(self, leaves: Any) -> list[Any]:
         """The tensors of a call, with None for those that do not exist."""
         return self.search.find(leaves)
+
+    def drawn(self) -> list[tuple[int, int]] | None:
+        """Which inputs foreign generators draw, and which leaves these are; None where others may
+        be found through one."""
+        known = Outside, Argument, Drawn
+        if not all(isinstance(s, known) for s in self.sources):
+            return None
+        return [(i, s.index) for i, s in enumerate(self.sources) if isinstance(s, Drawn)]
 
     def arrays(self, leaves: list[Any]) -> list[Any]:
         """The arrays of a call. Raises Miss if one does not have the recorded layout."""

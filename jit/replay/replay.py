@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from whet.tensor import wrap
 
-from ..capture.outside_draws import OutsideDraw, draw_again, put_back
+from ..capture.outside_draws import OutsideDraw, draw_again, drawn, put_back
 from ..capture.tensor_sources import Outside, Search, Source
 from ..capture.varying_numbers import tensor_of
 from ..effects.recipes import Making, Recipe
@@ -64,6 +64,11 @@ class Replay:
         self.result, self.left, self.grads, self.bumps = result, left, grads, bumps = effects
         self.marks, self.acts, self.backward = marks, acts, backward
         self.outside_draws = outside_draws
+        # Which inputs are drawn, and which leaves these are; None where a call may miss after its
+        # draws: saving the state of a generator may take longer than all else.
+        may_miss = (program.may_miss or overlaps or acts
+                    or any(d.may_miss for d in outside_draws))
+        self.drawn_inputs = None if may_miss else inputs.drawn()
         # does it write to containers among the arguments?
         self.fills = bool(left.filled)
         # those that a miss must put back
@@ -89,9 +94,18 @@ class Replay:
 
     def run_with_arrays(self, arrays_of: Callable[[Any], list[Any]], leaves: Any,
                         boxes: Any) -> Any:
-        """Run all stages; `arrays_of` is the first. Foreign generators are drawn from before it."""
+        """Run all stages; `arrays_of` is the first. Foreign generators are drawn from before it, or
+        after it where nothing can go wrong from there on."""
         if not self.outside_draws:
             return self.run(arrays_of(leaves), leaves, boxes)
+        if self.drawn_inputs is not None:
+            arrays, tensors = arrays_of(leaves), drawn(self.outside_draws, leaves)
+            for i, k in self.drawn_inputs:
+                arrays[i] = tensors[k]._array
+            try:
+                return self.run(arrays, tensors, boxes)
+            except Miss as e:                # An eager call would draw once more.
+                raise MemoryError(str(e) or "there is too little memory for a replay") from None
         tensors, before = draw_again(self.outside_draws, leaves)
         try:
             return self.run(arrays_of(tensors), tensors, boxes)

@@ -261,3 +261,30 @@ def test_numpy_numbers_among_arguments(kind):
     one = kind(9.5)
     g = replays_by_table(lambda a, b: (a * 2, a - b), lambda k: kind(k), lambda k: kind(k + 0.25))
     assert alike(g(one, one), (one * 2, one - one))
+
+
+@compiled
+def test_draws_of_replays_that_cannot_miss_save_no_state(monkeypatch):
+    """To save the state of a generator may take longer than the replay."""
+    from whet.jit.capture import outside_draws
+    own, saved, state_of = np.random.default_rng(3), [], outside_draws.state_of
+
+    def noisy(x):
+        noise = whet.from_numpy(np.random.randn(2)) + whet.from_numpy(own.normal(size=2))
+        return x + noise.float()
+
+    def guarded(x):
+        y = x + float(own.normal())
+        return y * 2 if y.sum() > 0 else y
+    monkeypatch.setattr(outside_draws, "state_of", lambda g: saved.append(g) or state_of(g))
+    for fn, saves in ((noisy, False), (guarded, True)):
+        found = []
+        for f in (fn, jit.trace(fn)):
+            np.random.seed(5)
+            own.bit_generator.state = np.random.default_rng(7).bit_generator.state
+            found.append([f(whet.ones(2)).tolist() for _ in range(TRIED + 6)])
+            saved.clear()
+            found[-1] += [f(whet.ones(2)).tolist() for _ in range(3)]
+            found[-1].append((np.random.rand(), own.random()))
+        assert found[0] == found[1]
+        assert bool(saved) == saves
