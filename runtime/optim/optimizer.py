@@ -89,7 +89,7 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(dict)
         self.param_groups = []
-        if hasattr(params, "parameters"):
+        if hasattr(params, "parameters") and not hasattr(params, "__iter__"):
             raise TypeError(
                 "params must be an iterable of tensors or dicts, but got a "
                 f"{type(params).__name__}: pass its .parameters()")

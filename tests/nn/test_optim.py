@@ -549,6 +549,16 @@ def test_a_module_in_place_of_its_parameters_says_what_to_pass():
         optim.Adam(nn.Linear(2, 2))
 
 
+def test_a_list_of_parameters_is_one_to_optimize():
+    held = nn.ParameterList([whet.ones(2), whet.ones(3)])
+    opt = optim.SGD(held, lr=1.0)
+    held[0].sum().backward()
+    opt.step()
+    assert held[0].tolist() == [0, 0] and held[1].tolist() == [1, 1, 1]
+    with pytest.raises(TypeError):
+        optim.SGD(nn.Sequential(nn.Linear(2, 2)), lr=1.0)
+
+
 @pytest.mark.parametrize("make", [optim.Adam, optim.RMSprop, lambda p: optim.SGD(p, 0.1, 0.9)])
 def test_cleared_state_is_made_in_the_order_of_the_parameters(make):
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
