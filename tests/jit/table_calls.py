@@ -5,6 +5,7 @@ import whet
 from whet import jit
 from whet.cpu import native, tiered_compilation
 from whet.jit.guards import table_index
+from whet.jit.guards.native_entry import L
 from whet.jit.policy import timing
 from whet.jit.policy.timing import TURNS
 from whet.jit.replay.recording import Recording
@@ -33,6 +34,12 @@ def hits(f):
     """How many calls were made from tables."""
     tables = [r.tables.ready for rs in f._table.values() for r in rs]
     return sum(table_index.uses_of(table) for table in tables if table)
+
+
+def is_launched(f):
+    """Does machine code make a function's latest kind of calls without Python?"""
+    ready = f._calls.policy.held[-1].tables.ready
+    return ready is not None and ready[0][L.H["kind"] // 8] == L.LAUNCH
 
 
 def armed(fn, *args, **kwargs):

@@ -8,7 +8,7 @@ import whet
 from whet import jit, nn
 from whet.jit.policy import account, many_sizes
 
-from tests.jit.table_calls import TRIED, compiled, hits, never_slow
+from tests.jit.table_calls import TRIED, compiled, hits, is_launched, never_slow
 
 KNOWN = np.arange(6, dtype=np.float32).reshape(3, 2)
 
@@ -40,16 +40,16 @@ def alike(a, b):
     return a == b
 
 
-def replays_by_table(fn, *args_of):
+def replays_by_table(fn, *args_of, alone=True):
     """A traced function, whose calls with arguments made of a number come to eager's results, the
-    later ones by the table."""
+    later ones by the table. `alone`: does machine code make them without Python?"""
     f = jit.trace(fn)
     for k in range(TRIED + 6):
         assert alike(f(*[x(k) for x in args_of]), fn(*[x(k) for x in args_of]))
     before = hits(f)
     for k in (-3, 99):
         assert alike(f(*[x(k) for x in args_of]), fn(*[x(k) for x in args_of]))
-    assert hits(f) == before + 2
+    assert hits(f) == before + 2 and is_launched(f) == alone
     return f
 
 
@@ -94,7 +94,7 @@ FUNCTIONS = [summed, as_array, part_of_result, number, itself, part_of_argument,
 @pytest.mark.parametrize("fn", FUNCTIONS, ids=[f.__name__ for f in FUNCTIONS])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, np.uint8])
 def test_arrays(fn, kind):
-    replays_by_table(fn, lambda k: array(abs(k), kind))
+    replays_by_table(fn, lambda k: array(abs(k), kind), alone=fn is not part_of_argument)
 
 
 @compiled
@@ -118,7 +118,7 @@ def test_results_are_one_object_where_they_were_one():
 
 @compiled
 def test_what_shows_an_argument_shares_its_memory():
-    f = replays_by_table(part_of_argument, array)
+    f = replays_by_table(part_of_argument, array, alone=False)
     x = array(3)
     shown, _ = f(x)
     x[1] = 100
@@ -251,7 +251,8 @@ def test_one_number_of_numpys_is_one_object():
 def test_numpy_numbers_among_arguments(kind):
     def fn(x, k):
         return x * float(k), k, whet.as_tensor(k) + 1, {"next": k + 1}
-    f = replays_by_table(fn, lambda k: whet.tensor([1.0, k]), lambda k: kind(k + 0.5))
+    f = replays_by_table(fn, lambda k: whet.tensor([1.0, k]), lambda k: kind(k + 0.5),
+                         alone=False)
     x = whet.ones(2)
     for k in (np.float64(2.5), np.float32(3.5), np.float16(4.5), 5.5, kind(np.nan), kind(np.inf),
               kind(-0.0), kind(7.25)):

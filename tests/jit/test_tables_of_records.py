@@ -9,7 +9,7 @@ import pytest
 import whet
 from whet import jit
 
-from tests.jit.table_calls import TRIED, compiled, hits, never_slow
+from tests.jit.table_calls import TRIED, compiled, hits, is_launched, never_slow
 
 Pair = collections.namedtuple("Pair", "a b")
 Other = collections.namedtuple("Other", "a b")
@@ -55,6 +55,7 @@ def replays_by_table(fn, make):
         assert told(f(*make(k))) == told(fn(*make(k)))
     before = hits(f)
     assert told(f(*make(99))) == told(fn(*make(99))) and hits(f) == before + 1
+    assert is_launched(f)
     return f
 
 
