@@ -2,7 +2,7 @@
 import sys
 import warnings
 
-from .guards.code_origin import ours
+from .values.code_origin import ours
 
 
 class TraceWarning(UserWarning):

@@ -18,13 +18,13 @@ from whet import profiler_listeners
 from whet.cpu import native
 from whet.passes.pipeline import REWRITES
 
-from .capture import numpy_stand_in, purity
+from .capture import purity
 from .dispatch.calls import Calls
 from .dispatch.traced_function import TracedFunction
-from .guards import native_entry
 from .guards.visitors_of_callables import TRACES
-from .program import native_runner
+from .machine_code import native_entry, native_runner
 from .report import explain, page, summary, verbosity
+from .stand_ins import numpy_stand_in
 
 if TYPE_CHECKING:
     from whet.ir.graph import Graph
@@ -241,7 +241,7 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
 
 def _noted(listener: Any) -> Callable[[], None]:
     """What traced functions do, for a profiler."""
-    from .report.profiler_spans import attach
+    from .dispatch.profiler_spans import attach
     return attach(listener)
 
 

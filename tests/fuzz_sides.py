@@ -378,9 +378,9 @@ def interpreted():
     means."""
     from whet.ir.graph import Graph, Input
     from whet.ir.interpret import interpret
-    from whet.jit.guards import native_table
     from whet.jit.program.program import Program
-    from whet.jit.program.replay_miss import Miss
+    from whet.jit.refusals.replay_miss import Miss
+    from whet.jit.tables import native_table
     from whet.random_position import Position
 
     def run(self, given, spent=()):
@@ -417,7 +417,7 @@ def interpreted():
 @contextlib.contextmanager
 def given_up(seed):
     """Runs that are recorded stop being so at some operation."""
-    from whet.jit.capture import value_layouts
+    from whet.jit.program import value_layouts
     kept, value_layouts.MOST = (value_layouts.MOST,
                                 random.Random(seed).choice([0, 0, 8, 30, 100, 400, 2000]))
     try:

@@ -14,10 +14,10 @@ from whet.dtypes import FLOAT, bool_
 from whet.ops.numpy_calls import find
 from whet.ops.registry import is_tensor
 
-from ..report.reasons import OfNumPy
-from .array_facts import flat
-from .numpy_functions import ADDRESSES, INPLACE, reflected
-from .numpy_stand_in import Array, real_of, unwrapped
+from ..refusals.reasons import OfNumPy
+from ..stand_ins.numpy_functions import ADDRESSES, INPLACE, reflected
+from ..stand_ins.numpy_stand_in import Array, real_of, unwrapped
+from ..values.array_facts import flat
 
 if TYPE_CHECKING:
     from .numpy_arrays import Arrays

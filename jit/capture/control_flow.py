@@ -28,10 +28,10 @@ from whet.ops.registry import is_tensor
 from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import Base
 
-from ..program.replay_miss import Miss
-from ..verify.same_bits import same_bits
+from ..refusals.recording_errors import Refused
+from ..refusals.replay_miss import Miss
+from ..values.same_bits import same_bits
 from .control_nodes import Body, Cond, NextValue, While
-from .recording_errors import Refused
 from .unreached_code import Before, NotANode, attempt, unseen
 from .user_lines import where
 

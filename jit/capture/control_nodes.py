@@ -14,7 +14,7 @@ from whet.ops.registry import Op
 from ..program import builder
 from ..program.launch_lists import ARENA
 from ..program.machine_code_loops import Rounds
-from ..verify.same_bits import template
+from ..values.same_bits import template
 from .unreached_code import NotANode
 
 if TYPE_CHECKING:

@@ -21,20 +21,28 @@ from whet.ops.python_calls import as_length, size_of
 from whet.ops.type_queries import asks_for_its_caller
 from whet.tensor import Size
 
-from ..guards.code_origin import ours
-from ..guards.number_paths import shared_path
-from ..guards.numbers_as_sizes import length_of, tensor_of_length
+from ..refusals.recording_errors import Refused
+from ..values.code_origin import ours
+from ..values.number_paths import shared_path
+from ..values.numbers_as_sizes import length_of, tensor_of_length
+from ..values.varying_numbers import (
+    SAFE,
+    Number,
+    guarded_value,
+    live,
+    tensor_behind,
+    tensor_of,
+    value_of,
+)
 from .new_data import is_new_data, made_of
-from .recording_errors import Refused
 from .user_lines import where
-from .varying_numbers import SAFE, Number, guarded_value, live, tensor_behind, tensor_of, value_of
 
 if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.op import Op
     from whet.tensor_base import Base
 
-    from ..guards.number_paths import Path
+    from ..values.number_paths import Path
     from .recorder import Recorder
 
 # a number that is larger is no size that data decides

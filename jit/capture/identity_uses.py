@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..report.reasons import Inspects
+from ..refusals.reasons import Inspects
 
 if TYPE_CHECKING:
     from ..guards.data_objects import SeenObjects

@@ -6,7 +6,7 @@ import os
 import traceback
 
 from ..errors import TraceError
-from ..report.reasons import Reason
+from ..refusals.reasons import Reason
 
 
 class Faults:

@@ -10,15 +10,15 @@ import operator
 import types
 from typing import TYPE_CHECKING, Any
 
-from ..guards.code_origin import (
+from ..guards.places import ABSENT
+from ..refusals.reasons import Settings
+from ..values.code_origin import (
     HEAP,
     IMMUTABLE,
     is_our_class,
     origin_of_module,
     origin_of_what,
 )
-from ..guards.places import ABSENT
-from ..report.reasons import Settings
 
 if TYPE_CHECKING:
     from ..guards.outside_state import World

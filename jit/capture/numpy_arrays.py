@@ -23,11 +23,8 @@ from whet.ops.strided_views import as_strided_op, element_strides
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
-from ..report.reasons import OfNumPy
-from . import numpy_as_ops
-from .array_facts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
-from .arrays_beside_tensors import call_beside_tensors
-from .numpy_functions import (
+from ..refusals.reasons import OfNumPy
+from ..stand_ins.numpy_functions import (
     ADDRESSES,
     ARANGE,
     BLANK,
@@ -38,7 +35,7 @@ from .numpy_functions import (
     reflected,
     shuffles,
 )
-from .numpy_stand_in import (
+from ..stand_ins.numpy_stand_in import (
     Array,
     Provenance,
     provenance_of,
@@ -47,10 +44,13 @@ from .numpy_stand_in import (
     tensor_of,
     unwrapped,
 )
-from .numpy_warnings import warning_here
-from .replace_stand_ins import reclaim
+from ..stand_ins.numpy_warnings import warning_here
+from ..stand_ins.replace_stand_ins import reclaim
+from ..values.array_facts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
+from ..values.varying_numbers import NUMBERS, guarded_values, tensor_behind
+from . import numpy_as_ops
+from .arrays_beside_tensors import call_beside_tensors
 from .user_lines import where
-from .varying_numbers import NUMBERS, guarded_values, tensor_behind
 
 if TYPE_CHECKING:
     from whet.ir.values import Array as NumPyArray

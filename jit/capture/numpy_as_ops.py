@@ -16,8 +16,8 @@ from whet.layouts import contiguous_format
 from whet.ops.numpy_calls import raising
 from whet.ops.surface import FUNCTIONS
 
-from .array_facts import flat, overlap
-from .numpy_stand_in import Array, real_of, tensor_of
+from ..stand_ins.numpy_stand_in import Array, real_of, tensor_of
+from ..values.array_facts import flat, overlap
 
 if TYPE_CHECKING:
     from whet.ir.values import Array as NumPyArray

@@ -27,15 +27,14 @@ from whet.ops.python_calls import clock
 from whet.tensor import Tensor
 from whet.tensor_base import Base, is_strided
 
-from ..guards.code_origin import is_compiled_function, ours
-from ..report.reasons import Caches, Calls, Inspects, Prints
-from ..report.type_names import thing
-from . import scipy_functions
-from .caches import Cache
-from .numpy_functions import KINDS, MAKERS
-from .numpy_stand_in import Array, tensor_of
-from .outside_draws import Drawer, draws, is_generator
-from .repeatable_call import (
+from ..refusals.reasons import Caches, Calls, Inspects, Prints
+from ..refusals.type_names import thing
+from ..stand_ins import scipy_functions
+from ..stand_ins.caches import Cache
+from ..stand_ins.numpy_functions import KINDS, MAKERS
+from ..stand_ins.numpy_stand_in import Array, tensor_of
+from ..stand_ins.outside_draws import Drawer, draws, is_generator
+from ..stand_ins.repeatable_call import (
     CONVERSIONS,
     NUMERALS,
     Call,
@@ -43,7 +42,7 @@ from .repeatable_call import (
     formats_alike,
     repeatable_argument,
 )
-from .repeated_output import (
+from ..stand_ins.repeated_output import (
     frame_above,
     handlers_of,
     is_pythons_own,
@@ -52,9 +51,9 @@ from .repeated_output import (
     shows_warnings_plainly,
     warn_at,
 )
-from .replace_stand_ins import reclaim
-from .replaced_objects import ASKED, MATH, MODULE, OUTWARD, TIMES
-from .stand_ins import (
+from ..stand_ins.replace_stand_ins import reclaim
+from ..stand_ins.replaced_objects import ASKED, MATH, MODULE, OUTWARD, TIMES
+from ..stand_ins.streams_and_functions import (
     Function,
     Logger,
     StandIn,
@@ -63,8 +62,9 @@ from .stand_ins import (
     called_plainly,
     real,
 )
-from .varying_numbers import NUMBERS, Number, guarded_value, through, value_of
-from .varying_texts import Text
+from ..values.code_origin import is_compiled_function, ours
+from ..values.varying_numbers import NUMBERS, Number, guarded_value, through, value_of
+from ..values.varying_texts import Text
 
 if TYPE_CHECKING:
     from ..effects.describe_results import Results

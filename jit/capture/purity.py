@@ -25,16 +25,16 @@ from whet.passes.lower_llvm.calls import profile_function as L
 from whet.tensor import Tensor
 
 from ..guards import allowed_calls as known
+from ..guards.asked_gradients import AskedGradients, names_gradients
 from ..guards.bytecode import instructions, names_only_in_isinstance
-from ..guards.code_origin import makes_a_tuple, origin_of, ours
 from ..guards.sizes import may_catch_errors, tells_anything, tells_sizes
-from ..report.reasons import Calls, Draws, Inspects
-from .asked_gradients import AskedGradients, names_gradients
-from .stand_ins import Function
+from ..refusals.reasons import Calls, Draws, Inspects
+from ..stand_ins.streams_and_functions import Function
+from ..values.code_origin import makes_a_tuple, origin_of, ours
 
 if TYPE_CHECKING:
     from ..guards.outside_state import World
-    from ..report.reasons import Reason
+    from ..refusals.reasons import Reason
 
 STAND_IN = Function.__call__.__code__    # it gives Python's, or a guard
 LENGTH = Tensor.__len__.__code__         # a guard where sizes are followed

@@ -23,23 +23,23 @@ from whet.ops.question_kernels import asked
 from whet.tensor import Size, Tensor
 from whet.tensor_base import Base
 
-from ..guards.code_origin import ours
-from ..guards.tensor_facts import place_of
-from ..report.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
-from .array_facts import takes
-from .number_stand_ins import NumberStandIns
+from ..refusals.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
+from ..refusals.recording_errors import Refused
+from ..stand_ins.number_stand_ins import NumberStandIns
+from ..stand_ins.numpy_stand_in import scalars_as_numbers
+from ..values.array_facts import takes
+from ..values.code_origin import ours
+from ..values.tensor_facts import place_of
+from ..values.varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, value_of
 from .numpy_arrays import COMPARED, Arrays
-from .numpy_stand_in import scalars_as_numbers
 from .purity import Watch
-from .recording_errors import Refused
 from .user_lines import where
-from .varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, value_of
 
 if TYPE_CHECKING:
     from whet.ir.values import Array
     from whet.ops.registry import Op
 
-    from . import numpy_stand_in
+    from ..stand_ins import numpy_stand_in
 
 GUARDED = 64                     # elements of a tensor whose value may be a guard
 LISTED = 256                     # elements of a tensor that may be numbers in a list

@@ -23,32 +23,32 @@ from whet.random import Generator
 from whet.random_generator_events import Copied, Event, Made, SeedAsked, StateTold
 from whet.tensor_base import Base, Cell
 
-from ..guards.code_origin import calls_only_ours
-from ..report.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
-from .calls_behind_gradients import CallsBehindGradients
-from .followed_sizes import FollowedSizes, Found
-from .memory_ceiling import COPIES, FEW
-from .number_stand_ins import NumberStandIns
-from .numpy_arrays import Arrays
-from .outside_draws import OutsideDraws
-from .purity import Watch
-from .random_streams import Streams
-from .reachable_tensors import ReachableTensors
-from .recording_errors import NoElements, Refused
-from .repeatable_call import Call, nothing
-from .run_memory import RunMemory
-from .tried_code import TriedCode
-from .user_lines import user, where
-from .value_layouts import Originals, Values
-from .variation import Variation
-from .varying_numbers import (
+from ..program.value_layouts import Originals, Values
+from ..refusals.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
+from ..refusals.recording_errors import NoElements, Refused
+from ..stand_ins.number_stand_ins import NumberStandIns
+from ..stand_ins.outside_draws import OutsideDraws
+from ..stand_ins.repeatable_call import Call, nothing
+from ..values.code_origin import calls_only_ours
+from ..values.varying_numbers import (
     NUMBERS,
     attributes_without_numbers,
     tensor_behind,
     value_of,
     without_numbers,
 )
-from .varying_texts import Texts
+from ..values.varying_texts import Texts
+from .calls_behind_gradients import CallsBehindGradients
+from .followed_sizes import FollowedSizes, Found
+from .memory_ceiling import COPIES, FEW
+from .numpy_arrays import Arrays
+from .purity import Watch
+from .random_streams import Streams
+from .reachable_tensors import ReachableTensors
+from .run_memory import RunMemory
+from .tried_code import TriedCode
+from .user_lines import user, where
+from .variation import Variation
 from .writes import Writes
 
 if TYPE_CHECKING:

@@ -18,27 +18,27 @@ from whet.autograd import modes
 from whet.autograd.node import next_number
 from whet.cpu import native, tiered_compilation
 
-from ..effects.python_state import Swapped
+from .. import clocks
+from ..guards.asked_gradients import AskedGradients
 from ..guards.outside_state import OutsideSearch, World, world_of
 from ..guards.signature import FlatArguments
 from ..guards.visitors import Unwatchable
-from ..policy import timing
-from ..report.reasons import Inspects, Large
-from .argument_stand_ins import ArgumentStandIns
-from .asked_gradients import AskedGradients
+from ..refusals.reasons import Inspects, Large
+from ..refusals.recording_errors import Refused
+from ..stand_ins.argument_stand_ins import ArgumentStandIns
+from ..stand_ins.replace_stand_ins import reclaim, replace_stand_ins
+from ..stand_ins.state_during_a_run import Swapped
+from ..stand_ins.streams_and_functions import real
+from ..values.varying_numbers import Number
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
 from .outside_calls import Outward
 from .purity import Watch
 from .recorder import Recorder
-from .recording_errors import Refused
 from .released_gradients import ReleasedGradients
-from .replace_stand_ins import reclaim, replace_stand_ins
 from .set_before_read import FirstUses, could_be_set_first
-from .stand_ins import real
 from .state_before import StateBefore
 from .variation import Variation
-from .varying_numbers import Number
 
 
 class Unrecorded(Exception):
@@ -107,11 +107,11 @@ class Session:
     # ---- the stages ------------------------------------------------------------------------------
     def result(self) -> Any:
         """Run the function and return its result."""
-        start = timing.clock()
+        start = clocks.clock()
         # What the function raises has no error of ours as its context: it runs outside of these.
         if not self.may_be_watched():
             return self.unwatched()
-        self.searched = timing.clock() - start
+        self.searched = clocks.clock() - start
         self.exchange()
         try:
             try:
@@ -302,7 +302,7 @@ class Session:
                     size_arguments.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
-                self.began, self.compiled = timing.busy(), native.compiling_seconds()
+                self.began, self.compiled = clocks.busy(), native.compiling_seconds()
                 watch = nullcontext() if self.is_unwatched else self.watch
                 with (watch, tiered_compilation.numbers(),
                       tiered_compilation.recording(self.ran_before)):

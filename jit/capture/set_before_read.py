@@ -17,12 +17,12 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..guards.code_origin import users
-from ..guards.immutable_types import PLAIN
-from ..guards.instance_state import own_dict
 from ..guards.name_places import AttributesDict
 from ..guards.overwritten_attributes import SetFirst, only_named, set_by_methods
 from ..guards.places import ABSENT
+from ..values.code_origin import users
+from ..values.immutable_types import PLAIN
+from ..values.instance_state import own_dict
 
 if TYPE_CHECKING:
     from ..guards.outside_state import World

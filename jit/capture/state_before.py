@@ -13,12 +13,12 @@ from whet.cpu import tiered_compilation
 from whet.ir.graph import Write
 
 from ..guards.call_settings import CallSettings
-from ..report.reasons import Memory, Settings
+from ..refusals.reasons import Memory, Settings
+from ..refusals.recording_errors import Refused
+from ..stand_ins.repeatable_call import Call
+from ..values.tensor_sources import DataOf
 from .library_state import LibraryState
-from .recording_errors import Refused
-from .repeatable_call import Call
 from .set_before_read import FirstUses
-from .tensor_sources import DataOf
 from .writes import counters
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from whet.autograd import modes
 from whet.tensor_base import Base
 
 from ..guards.call_settings import CallSettings
-from ..guards.code_origin import origin_of
 from ..guards.outside_state import world_of
 from ..guards.visitors import Unwatchable
-from ..report.reasons import Calls
+from ..refusals.reasons import Calls
+from ..values.code_origin import origin_of
 from .purity import Watch, resume
 from .tried_code import TriedCode
 

@@ -4,7 +4,7 @@ import os
 import sys
 import types
 
-from ..guards.code_origin import origin_of, ours
+from ..values.code_origin import origin_of, ours
 
 _basename = functools.lru_cache(256)(os.path.basename)   # each recorded node has its line
 

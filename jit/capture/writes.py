@@ -15,12 +15,12 @@ from whet.ops.creation import empty_op
 from whet.tensor import wants_gradient
 from whet.tensor_base import Base, Cell
 
-from ..report.reasons import InPlaceShape, Memory, OfNumPy
+from ..refusals.reasons import InPlaceShape, Memory, OfNumPy
+from ..refusals.recording_errors import Refused
+from ..values.varying_numbers import attributes_without_numbers
 from .purity import Watch
 from .questions import Questions
-from .recording_errors import Refused
 from .user_lines import where
-from .varying_numbers import attributes_without_numbers
 
 if TYPE_CHECKING:
     from whet.ops.registry import Op

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from whet.autograd import modes
 from whet.cpu import native, ordered_kernels, tiered_compilation
 
-from ..guards import native_entry
-from ..guards.native_entry import MISSED
-from ..policy import not_worth_tracing, timing
+from .. import clocks
+from ..machine_code import native_entry
+from ..machine_code.native_entry import MISSED
+from ..policy import not_worth_tracing
 from ..policy.account import Policy
 from ..policy.candidate import Candidate
 from ..policy.not_worth_tracing import FIRST_LOOK, LOOKS
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     import weakref
     from collections.abc import Callable
 
-    from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
+    from ..tables.sized_table import SizedTable
     from .invocation import Args, Kwargs
     from .tables import Entrance
 
@@ -61,7 +62,7 @@ class Calls:
             return self.subject.fn(*args, **kwargs)
         if self.refusals.drift is not None:
             return self.eager_after_drift(args, kwargs)
-        policy, begun = self.policy, timing.clock()
+        policy, begun = self.policy, clocks.clock()
         if policy.pause.left:
             return self.eager_without_key(args, kwargs)
         try:
@@ -73,7 +74,7 @@ class Calls:
         call = Invocation(args, kwargs, key, flat, kind, begun)
         out = self.replays.result(call)
         if out is not MISSED:
-            policy.pay(kind, timing.clock() - begun)
+            policy.pay(kind, clocks.clock() - begun)
             return out
         out = self.serve_new_sizes(call)
         if out is not MISSED:
@@ -105,7 +106,7 @@ class Calls:
     def run_eagerly(self, call: Invocation, why: Outcome) -> Any:
         """Run a call that no recording fits and that is not recorded, and note its time. `why`: the
         reason for which it is not recorded."""
-        policy, asked, start = self.policy, timing.clock() - call.begun, timing.busy()
+        policy, asked, start = self.policy, clocks.clock() - call.begun, clocks.busy()
         compiled = native.compiling_seconds()
         has_raised = True
         try:
@@ -113,7 +114,7 @@ class Calls:
             has_raised = False
         finally:
             # New kernels are there for the next one.
-            took = timing.busy() - start - (native.compiling_seconds() - compiled)
+            took = clocks.busy() - start - (native.compiling_seconds() - compiled)
             if has_raised:
                 policy.raised(took, asked + took, why)
             else:
@@ -143,7 +144,7 @@ class Calls:
         """The result of a call whose sizes were never recorded on its way through the function, or
         MISSED. No run is recorded: a table for all sizes serves the call, or a recording that is
         made from one of other sizes."""
-        start, key, recordings = timing.busy(), call.key, self.recordings
+        start, key, recordings = clocks.busy(), call.key, self.recordings
         if not recordings.models or key in self.refusals.by_key or key in recordings.watched:
             return MISSED
         plans = recordings.plans
@@ -159,13 +160,13 @@ class Calls:
         aside, making, out = call.seconds_aside, 0.0, MISSED
         # Recordings may lead different ways: which is the call's is seen as it goes.
         while out is MISSED:
-            began = timing.busy()
+            began = clocks.busy()
             r = self.make_alone(self.recording_without_run, call)
             if r is None:
                 break
-            making = timing.busy() - began
+            making = clocks.busy() - began
             out = self.replays.try_recording(r, call)
-        took = timing.busy() - start - (call.seconds_aside - aside)  # compiling has an account
+        took = clocks.busy() - start - (call.seconds_aside - aside)  # compiling has an account
         if out is MISSED:
             call.begun += took
             self.policy.unrun_in_vain(took)
@@ -203,7 +204,7 @@ class Calls:
             return self.run_eagerly(call, Outcome.TIMED)
         out = native_entry.enter(table.table, call.args, call.kwargs)
         if out is not MISSED:
-            self.policy.added_size(call.kind, timing.busy() - start)
+            self.policy.added_size(call.kind, clocks.busy() - start)
         return out
 
     def recording_without_run(self, call: Invocation) -> Recording | None:
@@ -245,14 +246,14 @@ class Calls:
                             may_plan: bool) -> Recording | None:
         """The recording that the family of `model` makes for a call, or None. It waits for kernels
         that should rather be compiled with later calls."""
-        start, compiled = timing.busy(), native.compiling_seconds()
+        start, compiled = clocks.busy(), native.compiling_seconds()
         family = model.sizes.family
         assert family is not None
         r: Recording | None = self.with_kernels(
             call, lambda: family.recording(call.flat.leaves, may_plan))
         if may_plan:
             self.policy.plans.note_range(
-                timing.busy() - start, native.compiling_seconds() - compiled)
+                clocks.busy() - start, native.compiling_seconds() - compiled)
         return r
 
     def with_kernels(self, call: Invocation, make: Callable[[], Any]) -> Any:
@@ -320,12 +321,12 @@ class Calls:
                 self.attempts.lock.release()
         if out is MISSED:
             return self.run_eagerly(call, Outcome.CROWDED)
-        self.policy.pay(call.kind, timing.clock() - call.begun)
+        self.policy.pay(call.kind, clocks.clock() - call.begun)
         return out
 
     def record(self, call: Invocation) -> Any:
         """Run a call eagerly, and record it."""
-        start = timing.busy()
+        start = clocks.busy()
         before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
         if self.learned.learn(before, is_new, call.args, call.kwargs):
             call.key, call.flat = self.learned.key(call.args, call.kwargs)
@@ -336,7 +337,7 @@ class Calls:
         try:
             out = self.attempts.record_first(attempt)
         finally:                             # An error of the user's costs as much.
-            took, kernels = timing.busy() - start, native.compiling_seconds() - compiled
+            took, kernels = clocks.busy() - start, native.compiling_seconds() - compiled
             self.enter_in_account(attempt, took, kernels)
         if attempt.recording is not None:
             self.recordings.take_in(attempt.recording)

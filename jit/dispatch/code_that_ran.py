@@ -17,13 +17,13 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from ..guards.allowed_calls import tells_who_watches
-from ..guards.code_origin import origin_of
+from ..values.code_origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Set
     from types import CodeType, FrameType
 
-    from ..report.reasons import Reason
+    from ..refusals.reasons import Reason
 
 LESSONS = 8                      # runs that may teach: others count as failures
 

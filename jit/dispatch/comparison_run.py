@@ -5,19 +5,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..capture.memory_ceiling import FEW
-from ..capture.recording_errors import Wrong
-from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
+from ..effects.run_findings import Findings
 from ..guards.visitors import Unwatchable
-from ..program.replay_miss import Miss
-from ..report.reasons import Drifts
+from ..refusals.reasons import Drifts
+from ..refusals.recording_errors import Wrong
+from ..refusals.replay_miss import Miss
 from ..verify import recheck
 from ..verify.check_without_copies import EarlyCheck, applies
 from ..verify.compare_runs import compare
 
 if TYPE_CHECKING:
+    from ..refusals.reasons import Explained
     from ..replay.recording import Recording
-    from ..report.reasons import Explained
     from .invocation import Invocation
     from .recording_attempts import Attempts
 

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..policy import timing
+from .. import clocks
 
 if TYPE_CHECKING:
     from ..guards.signature import FlatArguments, Key
@@ -37,9 +37,9 @@ class Invocation:
     def aside(self, account: Callable[[float], None]) -> Iterator[None]:
         """Inside, kernels are compiled: `account` is told the seconds, which the account of the
         call has not."""
-        start = timing.clock()
+        start = clocks.clock()
         yield
-        took = timing.clock() - start
+        took = clocks.clock() - start
         account(took)
         self.begun += took
         self.seconds_aside += took

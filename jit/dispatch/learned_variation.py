@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from whet.tensor_base import is_strided
 
-from ..capture.array_facts import is_number
-from ..capture.caches import CACHED, containers_in, data_in
-from ..capture.varying_numbers import varies
 from ..effects.recipes import Number
 from ..guards.appended_lists import appended_lists
 from ..guards.call_settings import CallSettings
 from ..guards.container_places import GROWS, Elements, Entries, OtherEntries
-from ..guards.immutable_types import PLAIN
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import FlatArguments
 from ..guards.slots import holds_slots, names_of_parts
-from ..report.reasons import Branches, Shapes
+from ..refusals.reasons import Branches, Shapes
+from ..stand_ins.caches import CACHED, containers_in, data_in
+from ..values.array_facts import is_number
+from ..values.immutable_types import PLAIN
+from ..values.varying_numbers import varies
 from .varying_arguments import VaryingArguments
 
 if TYPE_CHECKING:

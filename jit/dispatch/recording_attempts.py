@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from whet.cpu import native, ordered_kernels
 
-from ..capture.recording_errors import Wrong
-from ..capture.run_findings import Findings
+from .. import clocks
 from ..capture.session import Session, Unrecorded
 from ..capture.variation import Variation
+from ..effects.run_findings import Findings
 from ..effects.write_back import Left
 from ..guards import sizes
-from ..guards.number_paths import shared_path
-from ..guards.numbers_as_sizes import is_one, key_with_lengths
 from ..guards.outside_state import OutsideSearch, World
 from ..guards.visitors import Unwatchable
-from ..policy import timing
 from ..policy.account import Policy
 from ..policy.call_times import TIMED
 from ..policy.outcomes import Outcome
+from ..refusals.reasons import OtherWays, Raises
+from ..refusals.recording_errors import Wrong
 from ..replay.build import build
 from ..replay.build_in_parts import counts_new_data
-from ..report.reasons import OtherWays, Raises
+from ..values.number_paths import shared_path
+from ..values.numbers_as_sizes import is_one, key_with_lengths
 from ..verify import recheck
 from .code_that_ran import CodeThatRan
 from .comparison_run import Comparison
@@ -39,8 +39,8 @@ from .traced_function import TracedFunction
 
 if TYPE_CHECKING:
     from ..guards.signature import Key
+    from ..refusals.reasons import Explained, Reason
     from ..replay.recording import Recorded, Recording
-    from ..report.reasons import Explained, Reason
     from .invocation import Invocation
 
 # runs that may set something up, until one is recorded whatever it changes
@@ -195,12 +195,12 @@ class FirstRecording(Session):
             raise Unrecorded
 
     def unwatched(self) -> Any:
-        start, uses = timing.busy(), self.first_uses() if self.only_set_up else None
+        start, uses = clocks.busy(), self.first_uses() if self.only_set_up else None
         try:
             with self.lesson, uses or contextlib.nullcontext():
                 return super().unwatched()
         finally:
-            self.run_seconds = timing.busy() - start
+            self.run_seconds = clocks.busy() - start
             if uses is not None:
                 self.learned.watched(uses.uses.values())
 
@@ -284,7 +284,7 @@ class FirstRecording(Session):
 
     def note_times(self) -> None:
         """The function has run, and was watched."""
-        self.run_seconds = timing.busy() - self.began
+        self.run_seconds = clocks.busy() - self.began
         self.new_kernels = native.compiling_seconds() - self.compiled
         self.watching = recheck.NODE * len(self.rec.nodes)
 
@@ -298,19 +298,19 @@ class FirstRecording(Session):
     def affords_kernels(self, seconds: float) -> bool:
         """May kernels be compiled now that take this many seconds? If not, the call is recorded
         once more later, when eager's kernels will be there."""
-        ran = timing.busy() - self.began - self.new_kernels
+        ran = clocks.busy() - self.began - self.new_kernels
         return self.policy.affords_compiling(seconds, self.searched + ran)
 
     def affords_family(self) -> bool:
         """May a plan for all sizes be made now?"""
-        now = timing.busy()
+        now = clocks.busy()
         self.planned_from = now, native.compiling_seconds()
         return self.policy.affords_family(self.searched + now - self.began)
 
     def family_grown(self) -> None:
         """Account for the plan for all sizes, which was made, or could not be."""
         began, compiled = self.planned_from
-        self.policy.plans.note_family(timing.busy() - began, native.compiling_seconds() - compiled)
+        self.policy.plans.note_family(clocks.busy() - began, native.compiling_seconds() - compiled)
 
     def leaves_its_start(self) -> bool:
         """Has the run changed something that its recording would compare? A training step does so

@@ -4,13 +4,13 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from ..capture.recording_errors import Wrong
 from ..errors import TraceError, warn
+from ..refusals.recording_errors import Wrong
 from .traced_function import TracedFunction
 
 if TYPE_CHECKING:
     from ..guards.signature import Key
-    from ..report.reasons import Explained, Reason
+    from ..refusals.reasons import Explained, Reason
 
 TRIES = 3                        # recordings of one key that may fail before it is given up
 # a failure for what is so at some calls only counts for so much of one

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from whet.cpu import compile_time_estimates, tiered_compilation
 
-from ..guards.native_entry import MISSED
-from ..policy import timing
+from .. import clocks
+from ..machine_code.native_entry import MISSED
 from ..policy.account import Policy
 from ..policy.outcomes import Event, Outcome
-from ..program.replay_miss import Miss
+from ..refusals.replay_miss import Miss
 from .invocation import Invocation
 from .recording_attempts import Attempts, FirstRecording
 from .recordings import Recordings
@@ -62,14 +62,14 @@ class Replays:
 
     def try_recording(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording if it fits, or MISSED. Notes which it was."""
-        start, was_open, in_vain = timing.clock(), self.tables.is_open(r), r.in_vain
+        start, was_open, in_vain = clocks.clock(), self.tables.is_open(r), r.in_vain
         out = self.run_what_is_due(r, call)
         r.in_vain = in_vain                  # the account has all that Python asks for
         if out is not MISSED:
             r.entered += 1
             r.second_look.fitted()
         else:
-            r.second_look.missed(timing.clock() - start)
+            r.second_look.missed(clocks.clock() - start)
             self.recordings.unfit(r)
         if self.tables.is_open(r) != was_open:
             self.tables.put(r)
@@ -106,17 +106,17 @@ class Replays:
     def replay(self, r: Recording, call: Invocation) -> tuple[Any, float]:
         """Replay a recording: the result or MISSED, and the seconds that it took. These leave out
         the keeping of the account, because machine code keeps none."""
-        start = timing.clock()
+        start = clocks.clock()
         out = r.by_table(call.args, call.kwargs, call.flat)
         if out is not MISSED:
-            took = timing.clock() - start
+            took = clocks.clock() - start
             self.policy.replayed(r.kind, took, not r.is_hasty)
             if r.trial.at and r not in self.tables.latest[:1] and self.tables.is_open(r):
                 self.tables.first(r, call.args)
             return out, took
         if not r.lock.acquire(False):        # One call at a time works in a program's memory.
             r.counted += 1
-            return self.subject.fn(*call.args, **call.kwargs), timing.clock() - start
+            return self.subject.fn(*call.args, **call.kwargs), clocks.clock() - start
         try:
             flat = call.flat
             renewed = r.tables.moves_on and (not r.tables.is_due or _fits(r, flat)) \
@@ -126,7 +126,7 @@ class Replays:
                 renewed |= r.prepare(call.args, call.kwargs, flat)
         finally:
             r.lock.release()
-        took = timing.clock() - start
+        took = clocks.clock() - start
         if out is not MISSED:
             r.counted += 1
             self.policy.replayed(r.kind, took, r.tables.ready is None and not r.is_hasty)
@@ -150,7 +150,7 @@ class Replays:
             if out is MISSED:
                 return out
             if not tabled:                   # Each such replay is asked for by Python.
-                took = timing.clock() - call.begun
+                took = clocks.clock() - call.begun
         if not trial.turn and trial.wait(took, calls, r.is_hasty):
             if calls:
                 r.checks.plan(calls + 1, took)
@@ -187,7 +187,7 @@ class Replays:
 
     def compare_alone(self, r: Recording, call: Invocation) -> Any:
         """Compare; this thread holds the lock of attempts."""
-        start, before = timing.clock(), r.checks.made
+        start, before = clocks.clock(), r.checks.made
         try:
             if not _fits_now(r, call.flat):
                 return MISSED
@@ -197,7 +197,7 @@ class Replays:
             r.counted += 1
             self.policy.count(Outcome.CHECKED)
             out = self.attempts.record_and_compare(call, r)
-            r.checks.cost = timing.clock() - start
+            r.checks.cost = clocks.clock() - start
             return out
         finally:                             # An error that the call raises says nothing.
             if r.checks.made > before and not r.doubtful:

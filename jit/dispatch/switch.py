@@ -2,7 +2,7 @@
 import os
 import threading
 
-from ..guards import native_entry
+from ..machine_code import native_entry
 
 
 class _Switch(threading.local):

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from whet.tensor_base import Base
 
-from ..guards import native_entry, table_index
-from ..guards.number_paths import positions
+from ..machine_code import native_entry, table_index
 from ..policy.account import Policy
+from ..values.number_paths import positions
 from .learned_variation import Learned
 from .traced_function import TracedFunction
 
 if TYPE_CHECKING:
-    from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
+    from ..tables.sized_table import SizedTable
     from .invocation import Args
 
 # recordings whose tables are tried in turn; of more there is an index

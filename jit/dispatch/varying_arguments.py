@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..capture.array_facts import is_number
 from ..guards.data_objects import SeenObjects
-from ..guards.number_paths import Branch, Path, branches, numbers_within, shared_path
+from ..values.array_facts import is_number
+from ..values.number_paths import Branch, Path, branches, numbers_within, shared_path
 
 SEEN = 4                         # calls of which the numbers among the arguments are remembered
 

@@ -11,25 +11,25 @@ import numpy as np
 from whet.tensor import Tensor, wants_gradient
 from whet.tensor_base import is_strided
 
-from ..capture.containers import elements, values
-from ..capture.numpy_stand_in import Array, real_of, tensor_of
-from ..capture.recording_errors import Refused
-from ..capture.stand_ins import StandIn, real
 from ..capture.state_before import StateBefore, places_of_counters
-from ..capture.tensor_sources import BaseOf, MadeLeaf, Source, Sources
-from ..capture.varying_numbers import NUMBERS, tensor_behind, value_of
-from ..capture.varying_texts import Text
 from ..gradient.eager_graph import inside, leaving, used_up
 from ..gradient.freed_graphs import FreedEnd, FreedGraph
-from ..guards.code_origin import users
-from ..guards.immutable_types import CONSTANT, PLAIN
-from ..guards.instance_state import has_dict, own_dict
-from ..guards.tensor_facts import named, only_marks
-from ..report.reasons import Foreign, Returns
-from ..report.type_names import full_thing, thing
+from ..refusals.reasons import Foreign, Returns
+from ..refusals.recording_errors import Refused
+from ..refusals.type_names import full_thing, thing
+from ..stand_ins.numpy_stand_in import Array, real_of, tensor_of
+from ..stand_ins.state_during_a_run import GROWING
+from ..stand_ins.streams_and_functions import StandIn, real
+from ..values.code_origin import users
+from ..values.containers import elements, values
+from ..values.immutable_types import CONSTANT, PLAIN
+from ..values.instance_state import has_dict, own_dict
+from ..values.tensor_facts import named, only_marks
+from ..values.tensor_sources import BaseOf, MadeLeaf, Source, Sources
+from ..values.varying_numbers import NUMBERS, tensor_behind, value_of
+from ..values.varying_texts import Text
 from . import object_recipes
 from .object_recipes import MadeDict, MadeTuple, TensorKeyedDict
-from .python_state import GROWING
 from .recipes import (
     ArrayArgument,
     Constant,

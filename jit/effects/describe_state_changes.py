@@ -6,16 +6,16 @@ from typing import Any
 
 from whet.tensor import wrap
 
-from ..capture.numpy_stand_in import Array, real_of, tensor_of
-from ..capture.recording_errors import Refused
-from ..capture.varying_numbers import NUMBERS, tensor_behind
 from ..guards.container_places import Elements, entries
-from ..guards.instance_state import contents_of
 from ..guards.overwritten_attributes import Overwritten, could_be_found_elsewhere
 from ..guards.places import ABSENT, Change
 from ..guards.slots import names_of_parts
 from ..guards.spots import MemoryOf
-from ..report.reasons import Changes, Inspects, OtherMemory
+from ..refusals.reasons import Changes, Inspects, OtherMemory
+from ..refusals.recording_errors import Refused
+from ..stand_ins.numpy_stand_in import Array, real_of, tensor_of
+from ..values.instance_state import contents_of
+from ..values.varying_numbers import NUMBERS, tensor_behind
 from .write_back import Left
 
 

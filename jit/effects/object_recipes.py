@@ -13,15 +13,15 @@ from typing import Any
 from whet import declared_for_tracing
 from whet.tensor import Size
 
-from ..capture.containers import elements, kind_of, values
-from ..capture.recording_errors import Refused
-from ..capture.tensor_sources import InPython
-from ..capture.varying_numbers import NUMBERS
-from ..guards.code_origin import HEAP, origin_of_class, users
-from ..guards.immutable_types import PLAIN
-from ..guards.instance_state import attributes, base_with_hidden_state, set_attribute
-from ..report.reasons import Returns
-from ..report.type_names import full_thing
+from ..refusals.reasons import Returns
+from ..refusals.recording_errors import Refused
+from ..refusals.type_names import full_thing
+from ..values.code_origin import HEAP, origin_of_class, users
+from ..values.containers import elements, kind_of, values
+from ..values.immutable_types import PLAIN
+from ..values.instance_state import attributes, base_with_hidden_state, set_attribute
+from ..values.tensor_sources import InPython
+from ..values.varying_numbers import NUMBERS
 from .recipes import Making, Recipe, Runs, same_constant
 
 

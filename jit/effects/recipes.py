@@ -10,10 +10,10 @@ from typing import Any
 from whet.autograd.node import next_number
 from whet.ir.value_keys import value_key
 
-from ..capture.tensor_sources import InPython, Source
 from ..gradient.freed_graphs import FreedGraphs
-from ..guards.immutable_types import CONSTANT, PLAIN
-from ..guards.instance_state import own_dict
+from ..values.immutable_types import CONSTANT, PLAIN
+from ..values.instance_state import own_dict
+from ..values.tensor_sources import InPython, Source
 
 
 class Making:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from ..capture.tensor_sources import Source
+    from ..values.tensor_sources import Source
     from .recipes import Recipe
     from .write_back import Left
 

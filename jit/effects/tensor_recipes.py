@@ -6,8 +6,8 @@ from typing import Any
 from whet.ops.registry import view_of
 from whet.tensor import Tensor, wrap
 
-from ..capture.tensor_sources import InPython, Source
 from ..gradient.freed_graphs import FreedEnd
+from ..values.tensor_sources import InPython, Source
 from .recipes import Making, Recipe, Runs
 
 REQUIRES_GRAD = 1                # the bit of a tensor's flags that says so

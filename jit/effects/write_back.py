@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..guards.instance_state import contents_of
+from ..values.instance_state import contents_of
 from .recipes import Recipe
 
 

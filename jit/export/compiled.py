@@ -12,7 +12,7 @@ from whet.tensor import Tensor
 
 from ..program import builder
 from ..program.program import Program
-from ..verify.same_bits import template
+from ..values.same_bits import template
 from .layouts import layouts
 
 

@@ -18,7 +18,7 @@ from whet.tensor_base import is_strided
 from ..effects import object_recipes
 from ..effects.recipes import ArrayArgument, Constant, Found, MadeArray, Number, Recipe
 from ..effects.tensor_recipes import MadeTensor, MadeView
-from ..report.type_names import full_thing
+from ..refusals.type_names import full_thing
 from .errors import ExportError
 from .tree_structure import (
     ArrayPart,

@@ -14,8 +14,8 @@ from whet.passes.pipeline import REWRITES
 
 from ..dispatch.code_that_ran import CodeThatRan
 from ..dispatch.traced_function import TracedFunction
-from ..guards.native_entry import Entry
-from ..verify.same_bits import near, same_bits
+from ..machine_code.native_entry import Entry
+from ..values.same_bits import near, same_bits
 from . import training
 from .describe_trees import Arguments
 from .dims import Dims, Values, declared

@@ -14,7 +14,7 @@ from whet.ir.graph import Graph
 from whet.ir.interpret import Diverged, interpret
 from whet.tensor import Tensor, wrap
 
-from ..program.replay_miss import Miss
+from ..refusals.replay_miss import Miss
 from . import by_ops
 from .compiled import Compiled
 from .dims import Values
@@ -266,7 +266,7 @@ class Exported:
     def verify(self) -> None:
         """Run the samples: raises PreconditionError where a result has other bits than at the
         export."""
-        from ..verify.same_bits import same_bits
+        from ..values.same_bits import same_bits
 
         made = self.run(self.samples.inputs)
         for v, a, b in zip(self.results, made, self.samples.results, strict=True):

@@ -10,7 +10,7 @@ from whet.ir.graph import Graph, OpNode
 from whet.ir.memory_spans import span
 from whet.ir.values import Type
 
-from ..capture.value_layouts import Addresses
+from ..program.value_layouts import Addresses
 
 
 def layouts(g: Graph) -> list[Any]:

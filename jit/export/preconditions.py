@@ -9,7 +9,7 @@ from whet.ir.graph import Ask, Graph, Guard, Node
 from whet.ir.values import Type
 
 from ..guards.sizes import Dim
-from ..program.replay_miss import Miss
+from ..refusals.replay_miss import Miss
 from .dims import bounds
 from .errors import PreconditionError
 from .signature import Signature, Value

@@ -14,7 +14,7 @@ from whet.ir.parse import parse
 from whet.ir.values import Array
 
 from ..capture.control_nodes import Control
-from ..verify.same_bits import copy_with_layout
+from ..values.same_bits import copy_with_layout
 from . import checks, tensor_file
 from .archive_format import BODY, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled

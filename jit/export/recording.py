@@ -12,21 +12,21 @@ from typing import Any, NoReturn
 
 from whet.autograd import modes
 
-from ..capture.recording_errors import Refused
-from ..capture.run_findings import Findings
 from ..capture.session import Session, Unrecorded
-from ..capture.tensor_sources import Argument
 from ..capture.user_lines import where
 from ..capture.variation import Variation
 from ..dispatch.code_that_ran import CodeThatRan
 from ..dispatch.invocation import Invocation
 from ..dispatch.learned_variation import Learned
 from ..dispatch.traced_function import TracedFunction
+from ..effects.run_findings import Findings
 from ..guards.visitors import Unwatchable
 from ..policy.ledger import Kind
-from ..report.reasons import Changes, Draws, OnDevice, Prints, Reason
-from ..report.user_names import Names
-from ..verify.same_bits import copy_with_layout
+from ..refusals.reasons import Changes, Draws, OnDevice, Prints, Reason
+from ..refusals.recording_errors import Refused
+from ..refusals.user_names import Names
+from ..values.same_bits import copy_with_layout
+from ..values.tensor_sources import Argument
 from .describe_trees import Arguments, ResultParts
 from .errors import ExportError
 from .recomputed_attributes import recomputed

@@ -8,7 +8,7 @@ from typing import Any
 
 from whet.ir.values import Type, short
 
-from ..guards.immutable_types import equal
+from ..values.immutable_types import equal
 from .describe_trees import PLAIN, Arguments
 from .errors import PreconditionError
 from .tree_structure import FixedPart, OmittedPart, Part

@@ -15,7 +15,7 @@ from whet.passes.pipeline import rewrite
 from whet.passes.value_uses import Uses, is_view, memories
 
 from ..program.liveness import Roots, seen_nodes
-from ..verify.same_bits import copy_with_layout
+from ..values.same_bits import copy_with_layout
 from . import constants
 from .recording import Recorded
 

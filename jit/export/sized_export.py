@@ -19,7 +19,7 @@ from whet.ir.symbolic_size import SYMBOLIC, SymbolicSize
 from whet.passes.compare_nodes import is_one_node
 
 from ..capture.control_nodes import Control
-from ..guards.code_origin import ours
+from ..values.code_origin import ours
 from .copies_at_small_sizes import is_written_after, with_copies
 from .dims import MOST, Dims, Values, disagree, fitted
 from .errors import ExportError, PreconditionError

@@ -17,7 +17,7 @@ from whet.ir.value_text import value_text
 from whet.tensor import wrap
 from whet.tensor_base import is_strided
 
-from ..guards.immutable_types import equal
+from ..values.immutable_types import equal
 from .errors import PreconditionError
 
 

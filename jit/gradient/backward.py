@@ -22,10 +22,10 @@ from whet.passes import pipeline
 from whet.passes.partition import NOTHING, Choice, Forward, Partition
 from whet.tensor_base import wrap
 
-from ..capture.recording_errors import Refused
-from ..capture.tensor_sources import MadeLeaf, Search, Source
-from ..program.replay_miss import Miss
-from ..report.reasons import PythonBackward
+from ..refusals.reasons import PythonBackward
+from ..refusals.recording_errors import Refused
+from ..refusals.replay_miss import Miss
+from ..values.tensor_sources import MadeLeaf, Search, Source
 from . import second_derivatives
 from .backward_program import BackwardProgram, BackwardRun
 from .eager_graph import Found, History, walk

@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..program.replay_miss import Miss
 from ..program.size_family import SizeFamily, join
 from ..program.types_across_parts import WholeTypes
-from ..report.reasons import Shapes as OtherShape
+from ..refusals.reasons import Shapes as OtherShape
+from ..refusals.replay_miss import Miss
 from .sized_backward import BackwardOfSizes, SizedBackward
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from whet.ops.registry import REGISTRY, execute
 from whet.passes.partition import Partition
 from whet.tensor_base import is_strided, wrap
 
-from ..capture.recording_errors import Refused, Wrong
 from ..program import build_program
 from ..program.builder import Options
 from ..program.program import Program
-from ..program.replay_miss import Miss
-from ..report.reasons import PythonBackward
-from ..verify.same_bits import copy_with_layout, digest
+from ..refusals.reasons import PythonBackward
+from ..refusals.recording_errors import Refused, Wrong
+from ..refusals.replay_miss import Miss
+from ..values.same_bits import copy_with_layout, digest
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
@@ -134,7 +134,7 @@ class BackwardProgram:
         inputs = {**{n: saved[n] for n in self.saved}, **run.seeds}
         env = self.program(list(inputs.values()))
         if not all(digest(env[n]) == d for n, d in run.digests.items()):
-            from ..verify.reproducer import report  # seldom needed
+            from ..program.reproducer import report  # seldom needed
             small = report(self.program.recorded, rec.arrays, inputs, run.digests)
             raise Wrong(f"a replay of its backward gives other bits: {small}")
 

@@ -31,8 +31,8 @@ from whet.tensor import wants_gradient, wrap
 from whet.tensor_base import is_strided
 
 from ..capture.followed_sizes import without_sizes
-from ..capture.recording_errors import Refused
-from ..report.reasons import PythonBackward
+from ..refusals.reasons import PythonBackward
+from ..refusals.recording_errors import Refused
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder

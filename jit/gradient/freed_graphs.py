@@ -11,8 +11,8 @@ from whet.autograd.inplace import edge_of
 from whet.autograd.node import RELEASED, OutputOf, Shortcut
 from whet.tensor import wrap
 
-from ..capture.recording_errors import Refused
-from ..capture.tensor_sources import Search, Source
+from ..refusals.recording_errors import Refused
+from ..values.tensor_sources import Search, Source
 from .eager_graph import History, inside, leaving
 
 

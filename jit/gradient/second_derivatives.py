@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from whet.autograd import modes
 from whet.tensor_base import wrap
 
-from ..verify.same_bits import roughly_equal
+from ..values.same_bits import roughly_equal
 from .eager_graph import History, walk
 
 if TYPE_CHECKING:

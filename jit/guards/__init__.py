@@ -1,7 +1,6 @@
-"""What a recording depends on, and how it is looked at before each replay.
+"""What a recording depends on, and how it is compared before each replay.
 
-Input: the arguments of a call, and the function with all that it can reach.
-Output: a signature of the arguments, a record of what was seen outside, and a table of both for
-machine code. A call that is not as recorded is a miss. What cannot be looked at refuses the
-recording.
+Input: the arguments of a call, and the function with everything that it can reach.
+Output: a signature of the arguments, and places outside with what they held. A call that differs
+is a miss. What cannot be compared refuses the recording. `tables/` makes machine code compare.
 """

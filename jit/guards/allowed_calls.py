@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from whet.tensor_base import Base
 
-from ..report.reasons import Calls, Draws, Reason
+from ..refusals.reasons import Calls, Draws, Reason
+from ..values.code_origin import Origin, origin_of_module, origin_of_what
 from . import probed_functions as asked
-from .code_origin import Origin, origin_of_module, origin_of_what
 
 
 class May(Flag):

@@ -5,7 +5,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from .code_origin import origin_of_class
+from ..values.code_origin import origin_of_class
 from .object_places import NAMES, SAID
 
 # what functions and classes say of themselves, but for their names, which all errors tell

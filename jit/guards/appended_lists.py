@@ -2,7 +2,7 @@
 not count for a recording, also for one of a way that never comes to the line that appends.
 
 That is a guess, as a list may have two names. A run finds something else in its place, which notes
-when it is read (see `effects/python_state.py`): then it is a guard."""
+when it is read (see `stand_ins/state_during_a_run.py`): then it is a guard."""
 import functools
 import types
 from collections.abc import Iterator

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from ..capture import array_facts
-from .immutable_types import one
+from ..values import array_facts
+from ..values.immutable_types import one
+from ..values.tensor_facts import named
 from .places import Change, Place
-from .tensor_facts import named
 
 
 class ArrayContents(Place):

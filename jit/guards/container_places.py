@@ -7,14 +7,14 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..capture.containers import OWN, elements, fill, values
+from ..machine_code.cpython_layouts import layouts
+from ..machine_code.native_entry import MISSED
+from ..machine_code.table_rows import ANY
+from ..values.containers import OWN, elements, fill, values
+from ..values.immutable_types import PLAIN, same_key
 from . import spots
-from .cpython_layouts import layouts
-from .immutable_types import PLAIN, same_key
-from .native_entry import MISSED
 from .places import Change, Check, Place
 from .spots import Contents, Spot
-from .table_rows import ANY
 
 READ = ("__iter__", "__len__", "items", "values")    # of a dict that is compared as one
 GROWS = list, collections.deque  # what may be told to grow only

@@ -11,7 +11,7 @@ from .places import ABSENT, Single
 from .spots import Spot
 
 if TYPE_CHECKING:
-    from ..report.user_names import Names
+    from ..refusals.user_names import Names
 
 
 class ContextValue(Single):

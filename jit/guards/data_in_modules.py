@@ -4,11 +4,11 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from ..capture.containers import OWN
-from ..report.reasons import TooMuch
-from .code_origin import users
+from ..refusals.reasons import TooMuch
+from ..values.code_origin import users
+from ..values.containers import OWN
+from ..values.instance_state import has_dict, own_dict
 from .container_places import Elements, Members, entries
-from .instance_state import has_dict, own_dict
 from .places import Place
 from .visitors import MOST, Unwatchable
 

@@ -24,10 +24,10 @@ import numpy as np
 from whet.declared_for_tracing import is_data
 from whet.tensor import Tensor
 
-from .code_origin import users
-from .immutable_types import CONSTANT, PLAIN
-from .instance_state import attributes, has_dict, not_of_c, own_dict
-from .number_paths import Path, parts
+from ..values.code_origin import users
+from ..values.immutable_types import CONSTANT, PLAIN
+from ..values.instance_state import attributes, has_dict, not_of_c, own_dict
+from ..values.number_paths import Path, parts
 from .places import Change
 
 CONTAINERS = frozenset((list, tuple, dict))

@@ -11,7 +11,7 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any, Self
 
-from .code_origin import origin_of
+from ..values.code_origin import origin_of
 from .container_places import LoadedModules, Names
 from .name_places import AbsentNames, Global
 

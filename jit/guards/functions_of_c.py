@@ -11,8 +11,8 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from ..capture.replaced_objects import stands
-from ..report.reasons import Calls, Inspects
+from ..refusals.reasons import Calls, Inspects
+from ..stand_ins.replaced_objects import stands
 from .allowed_calls import problem_of_call
 from .followed_module_names import NamedAttributes
 from .probed_functions import array_opens_files_by

@@ -17,10 +17,10 @@ import types
 from collections.abc import Iterable, Set
 from typing import TYPE_CHECKING, Any
 
-from ..report.reasons import Inspects, Reaches, Reason
-from ..report.type_names import full_thing
+from ..refusals.reasons import Inspects, Reaches, Reason
+from ..refusals.type_names import full_thing
+from ..values.code_origin import is_our_class, users
 from .bytecode import names_only_in_isinstance
-from .code_origin import is_our_class, users
 from .container_places import Entries, OtherEntries
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in

@@ -8,15 +8,15 @@ import types
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..machine_code.cpython_layouts import holds, layouts
+from ..machine_code.native_entry import MISSED
+from ..values.instance_state import NOTHING, attribute, has_dict, own_dict, set_attribute
 from . import spots
-from .cpython_layouts import holds, layouts
-from .instance_state import NOTHING, attribute, has_dict, own_dict, set_attribute
-from .native_entry import MISSED
 from .places import ABSENT, Change, Check, Place, Single
 from .spots import Spot
 
 if TYPE_CHECKING:
-    from ..report.user_names import Names
+    from ..refusals.user_names import Names
 
 _same = operator.is_
 

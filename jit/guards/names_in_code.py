@@ -10,7 +10,7 @@ import types
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..capture.varying_numbers import TELLTALE
+from ..values.varying_numbers import TELLTALE
 from .allowed_calls import COMPUTE
 from .bytecode import (
     ATTRIBUTES,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .immutable_types import one
+from ..values.immutable_types import one
 
 _errors = getattr(getattr(np, "_core").umath, "_extobj_contextvar", None)   # what NumPy has them by
 _last: tuple[Any, Any] = (None, None)

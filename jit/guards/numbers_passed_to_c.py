@@ -7,9 +7,9 @@ from collections.abc import Set
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..values.code_origin import origin_of_what
 from . import allowed_calls as known
 from .bytecode import Instruction, call_arguments, instructions, is_called
-from .code_origin import origin_of_what
 from .name_places import Attribute, Global
 from .names_in_code import TAKING
 from .object_places import TypeOf

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 from whet.cpu.object_layouts import field
 from whet.passes.lower_llvm.calls.python_layouts import DICT_LENGTH, TYPE
 
-from . import class_state, spots
-from .cpython_layouts import holds, layouts, namespace, self_description
-from .instance_state import parts_of_partial
-from .native_entry import MISSED
+from ..machine_code.cpython_layouts import holds, layouts, namespace, self_description
+from ..machine_code.native_entry import MISSED
+from ..machine_code.table_rows import ANY
+from ..values import class_state
+from ..values.instance_state import parts_of_partial
+from . import spots
 from .places import ABSENT, Check, Place, Single
 from .spots import Spot
-from .table_rows import ANY
 
 if TYPE_CHECKING:
-    from ..report.user_names import Names
+    from ..refusals.user_names import Names
 
 # what functions and classes say of themselves; of a class the first two are no entries of its dict
 SAID = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__",

@@ -9,11 +9,11 @@ import types
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
-from ..report.reasons import Changed
+from ..refusals.reasons import Changed
+from ..values.immutable_types import same_key
 from .array_places import ArrayContents, BareTensors
 from .container_places import entries
 from .followed_module_names import absent_names
-from .immutable_types import same_key
 from .incomparable_objects import Unread
 from .outside_walk import Walk
 from .overwritten_attributes import SetFirst

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from whet.tensor import Tensor
 
-from ..capture.caches import CACHED, data_in
-from ..capture.numpy_stand_in import stands_as_memory
-from ..capture.replaced_objects import stands
-from ..capture.varying_numbers import METHODS
-from ..report.reasons import Inspects, Reason, TooMuch
+from ..refusals.reasons import Inspects, Reason, TooMuch
+from ..stand_ins.caches import CACHED, data_in
+from ..stand_ins.numpy_stand_in import stands_as_memory
+from ..stand_ins.replaced_objects import stands
+from ..values.code_origin import is_as_it_was_made, origin_of, origin_of_class
+from ..values.immutable_types import PLAIN
+from ..values.varying_numbers import METHODS
 from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
-from .code_origin import is_as_it_was_made, origin_of, origin_of_class
 from .container_places import OtherEntries, entries
 from .data_in_modules import compare_data
 from .followed_module_names import (
@@ -33,7 +34,6 @@ from .followed_module_names import (
     visit_module_by_names,
 )
 from .functions_of_c import FunctionsOfC
-from .immutable_types import PLAIN
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS

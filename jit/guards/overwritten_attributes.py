@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import is_strided
 
+from ..machine_code.native_entry import MISSED
+from ..values.code_origin import users
+from ..values.immutable_types import PLAIN
 from . import spots
-from .code_origin import users
 from .container_places import Entries, OtherEntries
-from .immutable_types import PLAIN
 from .name_places import AttributesDict
 from .names_in_code import NamesInCode, names_in
-from .native_entry import MISSED
 from .places import ABSENT, Change, Place
 from .spots import Spot
 from .unnamed_objects import is_member, names_that_others_use, only_set, takes_objects_apart

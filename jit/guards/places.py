@@ -10,12 +10,12 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..values.immutable_types import equal
 from . import spots
-from .immutable_types import equal
 from .spots import Contents, Spot
 
 if TYPE_CHECKING:
-    from ..report.user_names import Names
+    from ..refusals.user_names import Names
 
 ABSENT = object()                # what lies where nothing does
 _same = operator.is_

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..capture.varying_numbers import NUMBERS, idle_number, value_of
+from ..values.varying_numbers import NUMBERS, idle_number, value_of
 
 MOST_ARGUMENTS = 3               # no C function wants more of a later argument
 CONSUMED = 8                     # how many elements of an iterator are compared

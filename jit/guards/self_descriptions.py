@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from .code_origin import HEAP, users
+from ..values.code_origin import HEAP, users
 from .object_places import SAID, SelfDescription
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ import numpy as np
 from whet.tensor import Size, Tensor, wants_gradient, wrap
 from whet.tensor_base import is_strided
 
-from ..capture.array_facts import is_number, takes
-from ..capture.varying_numbers import tensor_of, varies
-from . import numbers_as_sizes
-from .immutable_types import PLAIN, number_key
-from .instance_state import attributes
-from .number_paths import Branch, Path, is_record, parts
-from .tensor_facts import Look, look, named
+from ..values import numbers_as_sizes
+from ..values.array_facts import is_number, takes
+from ..values.immutable_types import PLAIN, number_key
+from ..values.instance_state import attributes
+from ..values.number_paths import Branch, Path, is_record, parts
+from ..values.tensor_facts import Look, look, named
+from ..values.varying_numbers import tensor_of, varies
 
 Key: TypeAlias = tuple[Any, ...]     # of a call: its arguments described, and its settings
 MOST = 256                       # numbers of a call that vary: each is an input of its own

@@ -28,9 +28,9 @@ from whet.passes.compare_nodes import is_one_node
 from whet.tensor import Size
 from whet.tensor_base import is_strided
 
-from ..capture.numpy_stand_in import Array
-from ..capture.tensor_sources import Argument
-from ..capture.varying_numbers import NUMBERS
+from ..stand_ins.numpy_stand_in import Array
+from ..values.tensor_sources import Argument
+from ..values.varying_numbers import NUMBERS
 from .bytecode import instructions
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import numpy as np
 from whet.tensor import wants_gradient, wrap
 from whet.tensor_base import is_strided
 
-from ..capture import array_facts
-from ..capture.varying_numbers import tensor_of, varies
+from ..values import array_facts
+from ..values.tensor_facts import look, named
+from ..values.varying_numbers import tensor_of, varies
 from .spots import Spot
-from .tensor_facts import look, named
 
 
 class Slot:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from whet.cpu.object_layouts import field
 from whet.tensor_base import count_writes_of
 
-from ..capture import containers
-from ..capture.containers import elements, kind_of
-from .cpython_layouts import layouts, namespace
-from .instance_state import NOTHING, attribute, set_attribute
-from .native_entry import MISSED, L
-from .table_rows import NotInTable
+from ..machine_code.cpython_layouts import layouts, namespace
+from ..machine_code.native_entry import MISSED, L
+from ..machine_code.table_rows import NotInTable
+from ..values import containers
+from ..values.containers import elements, kind_of
+from ..values.instance_state import NOTHING, attribute, set_attribute
 
 if TYPE_CHECKING:
-    from ..report.user_names import Names
+    from ..refusals.user_names import Names
 
 CONTENTS = "contents"            # the name of a position whose owner has no other
 
@@ -61,7 +61,7 @@ class Spot:
             return None
 
     def called(self, names: Names) -> str:
-        """What the user calls it. `names`: see `report/user_names.py`."""
+        """What the user calls it. `names`: see `refusals/user_names.py`."""
         return names.of(self.owner)
 
     def read_row(self, t: Any) -> tuple[int, int, int]:

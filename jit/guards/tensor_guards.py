@@ -3,19 +3,21 @@ arguments are."""
 from __future__ import annotations
 
 from operator import attrgetter, is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Type
 from whet.tensor import wants_gradient
 from whet.tensor_base import Base
 
-from ..capture.asked_gradients import AskedGradients
-from ..capture.recording_errors import Refused
-from ..capture.state_before import StateBefore
-from ..capture.tensor_sources import Source, within_reach
-from ..report.reasons import Changed, Memory, Reason, Replaced
+from ..refusals.reasons import Changed, Memory, Reason, Replaced
+from ..refusals.recording_errors import Refused
+from ..values.tensor_facts import place_of
+from ..values.tensor_sources import Source, within_reach
+from .asked_gradients import AskedGradients
 from .places import Change
-from .tensor_facts import place_of
+
+if TYPE_CHECKING:
+    from ..capture.state_before import StateBefore
 
 _array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
 

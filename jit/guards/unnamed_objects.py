@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING, Any
 from whet.tensor import Tensor
 from whet.tensor_base import is_strided
 
-from .code_origin import is_our_class, users
+from ..values.code_origin import is_our_class, users
+from ..values.immutable_types import PLAIN
+from ..values.instance_state import own_dict
 from .container_places import Entries
-from .immutable_types import PLAIN
-from .instance_state import own_dict
 from .object_places import SelfDescription
 
 if TYPE_CHECKING:

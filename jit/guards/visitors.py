@@ -4,7 +4,7 @@ objects."""
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..report.reasons import Explained
+from ..refusals.reasons import Explained
 
 if TYPE_CHECKING:
     from .outside_walk import Walk

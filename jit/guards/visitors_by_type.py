@@ -1,5 +1,5 @@
 """Which visitor visits an object, by its type, on the walk over what a function can reach."""
-from .code_origin import HEAP
+from ..values.code_origin import HEAP
 from .visitors import Visit
 from .visitors_of_callables import CALLABLES
 from .visitors_of_containers import CONTAINERS

@@ -17,12 +17,12 @@ import numpy as np
 from whet import declared_for_tracing
 from whet.tensor_base import Base
 
-from ..capture.replaced_objects import stands
-from ..report.reasons import Calls, Inspects
+from ..refusals.reasons import Calls, Inspects
+from ..stand_ins.replaced_objects import stands
+from ..values.code_origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from . import allowed_calls as known
 from . import probed_functions as asked
 from .annotation_readers import reads_annotations
-from .code_origin import Origin, foreign, is_compiled_function, origin_of_what, users
 from .name_places import AttributesDict
 from .names_in_code import EXACT, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from whet.tensor_base import Base, is_strided
 
-from ..capture.containers import elements
-from ..report.reasons import Reaches
+from ..refusals.reasons import Reaches
+from ..values.code_origin import users
+from ..values.containers import elements
+from ..values.immutable_types import PLAIN
+from ..values.tensor_facts import named
 from .allowed_calls import tells_who_watches
-from .code_origin import users
 from .container_places import Elements, Members
-from .immutable_types import PLAIN
 from .name_places import Attribute, AttributesDict, Cell
 from .object_places import TypeOf
-from .tensor_facts import named
 from .visitors import Unwatchable, Visitors
 from .visitors_of_callables import class_of_instance
 from .visitors_of_objects import instance

@@ -26,15 +26,15 @@ from whet.autograd import modes
 from whet.random import Generator
 from whet.utils.hooks import Hooks
 
-from ..capture.stand_ins import StandIn
-from ..report.reasons import Calls, Draws, Reaches
-from ..report.type_names import full_thing, thing
+from ..refusals.reasons import Calls, Draws, Reaches
+from ..refusals.type_names import full_thing, thing
+from ..stand_ins.streams_and_functions import StandIn
+from ..values.code_origin import origin_of_class, users
+from ..values.immutable_types import CONSTANT, PLAIN
+from ..values.instance_state import base_with_hidden_state, has_dict, own_dict, slots_of
 from . import allowed_calls as known
 from .array_places import ArrayContents
-from .code_origin import origin_of_class, users
 from .context_places import ContextValue, default_of
-from .immutable_types import CONSTANT, PLAIN
-from .instance_state import base_with_hidden_state, has_dict, own_dict, slots_of
 from .name_places import Attribute, AttributesDict
 from .object_places import TypeOf
 from .unnamed_objects import attributes_named_by_few, attributes_to_hold_back

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..values.immutable_types import same_key
 from .container_places import GROWS
-from .immutable_types import same_key
 from .places import Place
 from .slots import Slot
 from .spots import BuiltinName, Spot

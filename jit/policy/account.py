@@ -39,7 +39,7 @@ import threading
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..guards.table_rows import Table
+from ..machine_code.table_rows import Table
 from .call_times import CallTimes
 from .calls_of_machine_code import HARVEST, CallsOfMachineCode
 from .compiling import Compiling
@@ -52,8 +52,8 @@ from .pause import ASKING, LONGEST, PATIENCE, RESERVE, Pause
 if TYPE_CHECKING:
     from whet.tensor_base import Base
 
-    from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
+    from ..tables.sized_table import SizedTable
     from .candidate import Candidate
 
 # of eager's time, and seconds: what may be lost. Promised are 0.1 and 0.05: no clock sees all

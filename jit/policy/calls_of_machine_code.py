@@ -5,16 +5,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..guards import table_index
-from ..guards.table_rows import Table
+from ..machine_code import table_index
+from ..machine_code.table_rows import Table
 from .call_times import CallTimes
 from .ledger import Ledger
 from .outcomes import Counted, Event, Outcome
 from .pause import Pause
 
 if TYPE_CHECKING:
-    from ..guards.sized_table import SizedTable
     from ..replay.recording import Recording
+    from ..tables.sized_table import SizedTable
 
 HARVEST = 16                     # recordings whose calls are counted with each decision of so many
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..report.arguments_in_words import differing
-from ..report.reasons import Little, Others, Reason, Unfit, Varies
+from ..refusals.arguments_in_words import differing
+from ..refusals.reasons import Little, Others, Reason, Unfit, Varies
 from .account import FREE, Policy
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ together cost next to nothing.
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,11 @@ from whet.autograd.inplace import edge_of
 from whet.autograd.node import OutputOf, next_number
 from whet.tensor import wrap
 
-from ..capture.recording_errors import Refused
+from .. import clocks
 from ..gradient.eager_graph import inside, walk
 from ..guards.signature import FlatArguments
+from ..refusals.recording_errors import Refused
 
-clock = perf_counter             # what all calls are timed by
-# what recordings are timed by, and the eager calls that they are compared with: seconds in which
-# this thread worked. Recordings are long enough for others to work meanwhile
-busy = thread_time
 TURNS = 20                       # calls of a round
 EVERY, FIRST = 4, 7              # one in EVERY of them is eager, from this one on
 SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after so many
@@ -106,18 +102,18 @@ class Trial:
 
     def back(self, gradients: Callable[[Any, Any], Any], node: Any, g: Any) -> Any:
         """A backward through a replay, timed."""
-        start = clock()
+        start = clocks.clock()
         out = gradients(node, g)
-        self.backward[0] = min(self.backward[0], clock() - start)
+        self.backward[0] = min(self.backward[0], clocks.clock() - start)
         return out
 
     def call(self, fn: Callable[..., Any], args: Sequence[Any],
              kwargs: Mapping[str, Any]) -> tuple[Any, float]:
         """An eager call in place of a replay, timed, and its backward too where gradients flow
         back through replays."""
-        start, first = clock(), next_number()
+        start, first = clocks.clock(), next_number()
         out = fn(*args, **kwargs)
-        took = clock() - start
+        took = clocks.clock() - start
         if self.backward[0] < math.inf:
             self.backward[1] = min(self.backward[1], seconds_back(out, first))
         return out, took
@@ -172,9 +168,9 @@ def seconds_back(out: Any, first: int) -> float:
                        for n in nodes)):
             return math.inf                  # hooks and Functions may do anything
         grads = {e: wrap(np.ones(t._array.shape, t._array.dtype)) for e, t in start.items()}
-        begun = clock()
+        begun = clocks.clock()
         walk(order, grads, [])
-        return clock() - begun
+        return clocks.clock() - begun
     except UNTRIED:
         return math.inf
     finally:

@@ -11,8 +11,8 @@ from .builder import DEFAULT, Options
 if TYPE_CHECKING:
     from whet.ir.graph import Node
 
-    from ..capture.value_layouts import Values
     from .program import Program
+    from .value_layouts import Values
 
 
 def build(nodes: Sequence[Node], values: Values, outside: Iterable[int], results: Iterable[int],

@@ -28,7 +28,7 @@ from whet.passes.pipeline import planned, rewrite
 from whet.passes.value_uses import written
 from whet.tensor_base import Base
 
-from ..verify.same_bits import template
+from ..values.same_bits import template
 from . import plan_cache
 from .kept_between_calls import Steady
 from .launch_lists import (

@@ -14,8 +14,8 @@ from whet.ir.graph import Draw, OpNode, Type
 from whet.passes.pipeline import ON_DEVICES, optimize
 from whet.passes.repeat_for_sizes import Plan
 
-from ..capture.recording_errors import Refused
-from ..report.reasons import SeveralDevices
+from ..refusals.reasons import SeveralDevices
+from ..refusals.recording_errors import Refused
 from .builder import Options, build, reached
 from .device_node_kinds import Work
 from .device_program import DeviceProgram, OnHost, Single, Stage

@@ -27,8 +27,8 @@ from whet.ir.graph import (
     Write,
 )
 
-from ..report.reasons import Shapes
-from .replay_miss import Miss, broken
+from ..refusals.reasons import Shapes
+from ..refusals.replay_miss import Miss, broken
 from .value_places import equivalent_layout
 
 Env = dict[int, Any]

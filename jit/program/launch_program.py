@@ -12,14 +12,14 @@ from whet.cpu import memory
 from whet.ir.graph import Node, Ref, Type
 from whet.strided_memory import strided
 
-from ..verify.same_bits import template
+from ..machine_code.native_runner import machine
+from ..refusals.replay_miss import Miss, broken
+from ..values.same_bits import template
 from .kept_between_calls import Steady
 from .launch_lists import ARENA, LaunchList
 from .list_lifetimes import Windows
-from .native_runner import machine
 from .node_kinds import KINDS
 from .program import Program, makes
-from .replay_miss import Miss, broken
 
 NO_LAUNCHES = LaunchList(long=False, address=0, words=0, values=[])
 

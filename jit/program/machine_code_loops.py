@@ -10,7 +10,7 @@ import numpy as np
 from whet.cpu import native
 from whet.passes.lower_llvm.calls import repeated_lists as L
 
-from .native_runner import machine
+from ..machine_code.native_runner import machine
 
 AT_ONCE = 10_000                 # rounds between which Python may be interrupted
 

@@ -21,8 +21,9 @@ from whet.ops.write_to_each import WriteToEach
 from whet.optim.update_ops import Update
 from whet.passes.fuse_epilogues import CONTRACTIONS
 
-from ..report.reasons import Shapes
-from ..verify.same_bits import template
+from ..refusals.reasons import Shapes
+from ..refusals.replay_miss import Miss, broken
+from ..values.same_bits import template
 from . import (
     contractions,
     kernel_groups,
@@ -31,7 +32,6 @@ from . import (
     product_chains,
     rolled_loops,
 )
-from .replay_miss import Miss, broken
 from .value_places import equivalent_layout
 
 if TYPE_CHECKING:

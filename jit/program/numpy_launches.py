@@ -17,7 +17,7 @@ from whet.cpu.reduce import reduce
 from whet.ir.graph import Write
 from whet.ir.outline import Outline, broadcast_to
 
-from .native_runner import machine
+from ..machine_code.native_runner import machine
 
 if TYPE_CHECKING:
     from whet.ir.graph import Ask, Draw, Guard, OpNode

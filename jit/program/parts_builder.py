@@ -38,7 +38,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     run left them. `origins`: where the run's numbers come from. `known`: programs of other calls,
     whose parts may be shared.
 
-    A number among the arguments that became a size (see `guards/numbers_as_sizes.py`) has no
+    A number among the arguments that became a size (see `values/numbers_as_sizes.py`) has no
     memory that a later part could be given: there is no such program where one goes by it."""
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None

@@ -25,7 +25,7 @@ from whet.passes.fold_constants import MOST
 from whet.random_position import Position
 from whet.tensor import Size
 
-from ..guards.code_origin import origin_of
+from ..values.code_origin import origin_of
 
 if TYPE_CHECKING:
     from whet.ir.values import Array

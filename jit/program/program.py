@@ -20,11 +20,11 @@ from whet.ir.graph import Draw, Node, Type, Write
 from whet.ir.interpret import step
 from whet.passes.repeat_for_sizes import Plan
 
-from ..guards.native_entry import latch
-from ..verify.same_bits import copy_with_layout
+from ..machine_code.native_entry import latch
+from ..refusals.replay_miss import Miss
+from ..values.same_bits import copy_with_layout
 from .launch_lists import LaunchList
 from .random_draws import Draws
-from .replay_miss import Miss
 
 NOTHING_SPENT: Mapping[int, np.ndarray] = {}
 

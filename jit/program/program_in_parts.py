@@ -17,11 +17,11 @@ from whet.ir.graph import Type
 from whet.ir.symbolic_size import Unsized
 from whet.passes.compare_nodes import Likeness, are_one_list, likeness
 
-from ..report.reasons import Shapes as OtherShape
+from ..refusals.reasons import Shapes as OtherShape
+from ..refusals.replay_miss import Miss
 from . import resized_program
 from .program import NOTHING_SPENT, Program
 from .programs_of_sizes import AtSizes, ProgramOfSizes
-from .replay_miss import Miss
 from .resized_program import ResizedProgram
 from .shape_symbols import ShapeSymbols
 from .size_expressions import SizeExpressions, Sizes

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.outline import Array, Outline
 
-    from ..guards.sized_table import SizedTable
-    from ..guards.table_rows import Table
+    from ..machine_code.table_rows import Table
     from ..replay.recording import Recording
+    from ..tables.sized_table import SizedTable
     from .resized_program import ResizedProgram
     from .shape_symbols import ShapeSymbols
     from .sized_program import SizedProgram

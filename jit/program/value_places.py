@@ -10,11 +10,11 @@ import numpy as np
 from whet.ir.graph import Node, OpNode, Type
 from whet.ir.memory_spans import address, span
 
-from ..capture.value_layouts import Addresses
 from .arena import Piece, Ranges
 from .launch_entries import Argument, Fixed, InArena, Moving
 from .launch_lists import ARENA
 from .liveness import Roots
+from .value_layouts import Addresses
 
 
 def same_layout(a: Any, b: Any) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from whet.ir.graph import Ask, Guard, Node, OpNode, Write
 from whet.passes.value_uses import is_view, memories
 
-from ..capture.recording_errors import Refused
-from ..report.reasons import WritesFirst
+from ..refusals.reasons import WritesFirst
+from ..refusals.recording_errors import Refused
 
 LITTLE = 1 << 10  # elements of a value that moves rather than that anything is copied
 LARGEST_COPY = 1 << 22  # bytes that are copied at each call, for a replay that may miss late

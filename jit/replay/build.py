@@ -9,16 +9,16 @@ from whet.autograd.node import OutputOf
 from whet.cpu import memory, ordered_kernels
 from whet.tensor import wants_gradient
 
-from ..capture.recording_errors import Refused
-from ..capture.tensor_sources import GradientOf, Outside
 from ..gradient.backward import Backward
 from ..gradient.eager_graph import flow_through, inside
 from ..guards.tensor_guards import TensorGuards
 from ..program import build_program
 from ..program.builder import Options
 from ..program.program import Program
-from ..program.replay_miss import Miss
-from ..report.reasons import Memory, Prints, PythonBackward
+from ..refusals.reasons import Memory, Prints, PythonBackward
+from ..refusals.recording_errors import Refused
+from ..refusals.replay_miss import Miss
+from ..values.tensor_sources import GradientOf, Outside
 from ..verify.program_check import ProgramCheck
 from . import build_in_parts, families
 from .inputs import Inputs, Overlaps

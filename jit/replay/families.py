@@ -17,8 +17,6 @@ from whet.ir import verify
 from whet.ir.symbolic_size import Unsized
 from whet.passes.compare_nodes import are_one_list
 
-from ..capture.recording_errors import Refused
-from ..capture.tensor_sources import Outside
 from ..effects.recipes import Runs, same_constant
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial, TrialsOfSizes
@@ -26,7 +24,9 @@ from ..program.shape_symbols import ShapeSymbols
 from ..program.size_expressions import Sizes
 from ..program.size_family import SizeFamily
 from ..program.value_places import same_layout
-from ..report.counted_misses import CountedMisses
+from ..refusals.recording_errors import Refused
+from ..values.tensor_sources import Outside
+from .counted_misses import CountedMisses
 from .recording import AmongSizes, Recording, TablesOfRecording
 from .sized_calls import CallOfSizes, SizedCall
 

@@ -12,9 +12,9 @@ from whet.cpu import allocator
 from whet.ir.graph import Type
 from whet.ir.memory_spans import address, span
 
-from ..capture.tensor_sources import Argument, Drawn, GradientOf, Outside, Search, Source
-from ..guards.tensor_facts import Look, elsewhere
-from ..program.replay_miss import Miss
+from ..refusals.replay_miss import Miss
+from ..values.tensor_facts import Look, elsewhere
+from ..values.tensor_sources import Argument, Drawn, GradientOf, Outside, Search, Source
 
 REQUIRES_GRAD = 1
 

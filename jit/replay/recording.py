@@ -9,16 +9,17 @@ import numpy as np
 from whet.cpu import tiered_compilation
 
 from ..capture.variation import Variation
-from ..guards import native_entry, native_table, sized_table
-from ..guards.native_entry import MISSED
-from ..guards.number_paths import positions
-from ..guards.table_index import bypass, fingerprint, limit_uses, uses_of
-from ..guards.table_rows import Table
 from ..guards.tensor_guards import TensorGuards
+from ..machine_code import native_entry
+from ..machine_code.native_entry import MISSED
+from ..machine_code.table_index import bypass, fingerprint, limit_uses, uses_of
+from ..machine_code.table_rows import Table
 from ..policy.second_look import SecondLook
 from ..policy.timing import Trial
-from ..program.replay_miss import Miss
-from ..report.counted_misses import CountedMisses
+from ..refusals.replay_miss import Miss
+from ..tables import native_table, sized_table
+from ..values.number_paths import positions
+from .counted_misses import CountedMisses
 from .inputs import Overlaps
 from .replay import Replay
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
     from ..guards.call_settings import CallSettings
     from ..guards.outside_state import World
     from ..guards.signature import FlatArguments, Key
-    from ..guards.sized_table import SizedTable
     from ..policy.ledger import Kind
     from ..program.shape_symbols import Shapes
+    from ..tables.sized_table import SizedTable
     from .families import Family
 
 # calls of other sizes that may take another way before sizes are recorded one by one, unless more

@@ -14,10 +14,10 @@ from whet.cpu import allocator, memory
 from whet.tensor import Tensor
 
 from ..capture.released_gradients import alone, counts
-from ..capture.tensor_sources import Source
 from ..effects.recipes import Recipe
 from ..effects.tensor_recipes import MadeTensor
 from ..program.launch_program import LaunchProgram
+from ..values.tensor_sources import Source
 
 
 class Taken:

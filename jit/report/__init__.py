@@ -1,6 +1,6 @@
-"""Everything that users are told: reasons and names in their own terms, `explain()`, the page with
-the graph, levels of verbosity.
+"""What users can ask of traced functions: `explain()`, the page with the graph, and how much is
+printed.
 
-Input: recordings, and the reasons why others are none.
+Input: recordings, and the reasons why other calls have none (`refusals/`).
 Output: text, a table, a page.
 """

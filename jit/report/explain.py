@@ -11,25 +11,25 @@ from whet.ir import cost
 from whet.ir.graph import Ask, Graph, Guard, Input
 from whet.tensor_base import is_strided
 
-from ..capture.tensor_sources import Outside
 from ..effects.recipes import Constant, MadeArray, Number
 from ..effects.tensor_recipes import MadeTensor, MadeView
-from ..guards import result_steps
-from ..guards.immutable_types import PLAIN
 from ..policy.outcomes import WHY_EAGER
 from ..program.launch_lists import LaunchList
-from .arguments_in_words import arguments, differing, is_length, is_tensor, said, varies
+from ..refusals.arguments_in_words import arguments, differing, is_length, is_tensor, said, varies
+from ..refusals.user_names import Names, line_of, slot_name, type_of
+from ..tables import result_steps
+from ..values.immutable_types import PLAIN
+from ..values.tensor_sources import Outside
 from .unfused import unfused
-from .user_names import Names, line_of, slot_name, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..effects.recipes import Recipe
     from ..guards.signature import Key
+    from ..refusals.reasons import Reason
     from ..replay.recording import Recording
     from ..trace import Traced
-    from .reasons import Reason
 
 
 def graph_inputs(

@@ -15,8 +15,8 @@ from whet.ir.drawing import amount
 
 from ..policy.outcomes import WHY_EAGER, Outcome
 from ..policy.timing import EARLY, TURNS
+from ..refusals.arguments_in_words import MODES
 from . import explain
-from .arguments_in_words import MODES
 from .unfused import kind_of, unfused
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from whet.ir.graph import Graph, Node
 
     from ..guards.signature import Key
+    from ..refusals.reasons import Reason
     from ..replay.recording import Recording
     from ..trace import Traced
     from .explain import Facts
-    from .reasons import Reason
 
 WIDE, TALL = 100, 40
 LABEL = 12                               # letters of a line before what it says

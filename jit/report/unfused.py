@@ -8,7 +8,7 @@ from whet.ir.graph import SHOWN, Ask, Guard, OpNode, Ref, Write
 from whet.passes import fuse_gathers, fuse_moves
 from whet.passes.fuse_pointwise import MOST, MOST_NODES, dense, has_parts, is_operand, lying
 
-from ..verify.same_bits import template
+from ..values.same_bits import template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

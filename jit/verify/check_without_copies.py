@@ -13,11 +13,11 @@ from typing import Any
 from whet.cpu import memory
 
 from ..capture.purity import Watch
-from ..capture.recording_errors import Refused, Wrong
 from ..effects.tensor_recipes import MadeTensor
-from ..program.replay_miss import Miss
-from ..report.reasons import Drifts, Large
-from .same_bits import digest
+from ..refusals.reasons import Drifts, Large
+from ..refusals.recording_errors import Refused, Wrong
+from ..refusals.replay_miss import Miss
+from ..values.same_bits import digest
 from .shadow_run import ShadowRun, can_shadow
 
 

@@ -1,7 +1,7 @@
 """Compares a run that was recorded again with the recording that might have been replayed."""
 from typing import Any
 
-from ..capture.recording_errors import Refused
+from ..refusals.recording_errors import Refused
 from . import recheck
 from .program_check import ProgramCheck
 

@@ -7,10 +7,10 @@ from whet import devices
 from whet.cpu import memory
 from whet.ir.memory_spans import address, span
 
-from ..capture.recording_errors import Refused, Wrong
-from ..program.replay_miss import Miss
-from ..report.reasons import Drifts, Memory, Rewrites
-from .same_bits import copy_with_layout, near, same_bits
+from ..refusals.reasons import Drifts, Memory, Rewrites
+from ..refusals.recording_errors import Refused, Wrong
+from ..refusals.replay_miss import Miss
+from ..values.same_bits import copy_with_layout, near, same_bits
 
 ALIGNED = 64                     # bytes: where memory begins at multiples of these
 
@@ -52,7 +52,7 @@ class ProgramCheck:
             )
             if rec.values.devices:           # and no file that anybody can run would show it
                 raise Wrong(f"a replay on a device {what}")
-            from .reproducer import report  # It is seldom needed.
+            from ..program.reproducer import report  # It is seldom needed.
             small = report(
                 rec.nodes, rec.arrays, {n: originals[n] for n in self.outside}, values.values()
             )

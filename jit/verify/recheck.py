@@ -24,10 +24,10 @@ from whet.ir.value_keys import value_key
 from whet.ops.python_calls import as_length
 from whet.passes.compare_nodes import Likeness, likeness
 
-from ..capture.tensor_sources import Source
 from ..effects.recipes import Runs, same_constant
 from ..effects.run_effects import Effects
 from ..effects.write_back import Left
+from ..values.tensor_sources import Source
 
 EARLIEST = 16                    # the first call of a recording that is recorded again
 BUDGET = 0.01                    # of the time that the calls take

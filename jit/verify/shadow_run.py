@@ -17,7 +17,7 @@ from whet.strided_memory import strided
 from ..program.launch_lists import ARENA
 from ..program.launch_program import LaunchProgram
 from ..program.list_lifetimes import Window, Windows
-from .same_bits import digest, same_bits, template
+from ..values.same_bits import digest, same_bits, template
 from .shrinking_arena import ShrinkingArena
 
 if TYPE_CHECKING:

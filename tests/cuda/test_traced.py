@@ -8,7 +8,7 @@ import whet.nn.functional as F
 from whet import nn
 from whet.jit.capture.internal_errors import faults
 from whet.jit.export import ExportError
-from whet.jit.guards import table_index
+from whet.jit.machine_code import table_index
 
 from tests.cuda import sweep
 from tests.cuda.test_training import Digits, Letters

@@ -4,8 +4,8 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import native, tiered_compilation
-from whet.jit.guards import table_index
-from whet.jit.guards.native_entry import L
+from whet.jit.machine_code import table_index
+from whet.jit.machine_code.native_entry import L
 from whet.jit.policy import timing
 from whet.jit.policy.timing import TURNS
 from whet.jit.replay.recording import Recording

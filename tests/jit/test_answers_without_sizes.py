@@ -9,7 +9,7 @@ import whet.nn.functional as F
 from whet import jit, nn
 from whet.func import functional_call, grad, vmap
 from whet.ir import verify
-from whet.jit.capture.recording_errors import Refused
+from whet.jit.refusals.recording_errors import Refused
 from whet.jit.replay import families
 from whet.utils import data
 

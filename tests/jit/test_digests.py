@@ -1,8 +1,8 @@
 """Digests of arrays: equal where the bits are, by the kernel that large ones have as by NumPy."""
 import numpy as np
 import pytest
-from whet.jit.verify import same_bits
-from whet.jit.verify.same_bits import digest
+from whet.jit.values import same_bits
+from whet.jit.values.same_bits import digest
 
 TYPES = ["f4", "f8", "f2", "c8", "i8", "i2", "u1", "?"]
 SHAPES = [(300, 1000), (70000,), (1 << 16,), (3, 5), ((1 << 18) + 3,), (7, 100000), (14, 4608), ()]

@@ -10,11 +10,11 @@ import whet.nn.functional as F
 from whet import jit
 from whet.cpu import native, tiered_compilation
 from whet.ir.symbolic_size import Unsized
-from whet.jit.guards import sized_table
 from whet.jit.policy import account, many_sizes, pause
 from whet.jit.program.programs_of_sizes import ProgramOfSizes
 from whet.jit.replay import families
 from whet.jit.replay.sized_calls import SizedCall
+from whet.jit.tables import sized_table
 
 from .ledgers import unrun
 

@@ -6,7 +6,7 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit
-from whet.jit.guards import native_table
+from whet.jit.tables import native_table
 
 from tests import fuzz_harness, fuzz_sizes
 

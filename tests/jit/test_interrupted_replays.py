@@ -86,7 +86,7 @@ def test_a_replay_that_finds_no_memory_leaves_the_call_to_eager_mode(monkeypatch
     with monkeypatch.context() as m:
         m.setattr(launch_program, "template", full)
         m.setattr(launch_program.memory, "empty", full)
-        assert r.call(given.leaves, given.boxes) is jit.guards.native_entry.MISSED
+        assert r.call(given.leaves, given.boxes) is jit.machine_code.native_entry.MISSED
     assert launch_program.memory.empty is empty and w.grad is before
     assert count.tolist() == n.tolist()
     assert step(x).item() == step_of(v, n)(x).item()

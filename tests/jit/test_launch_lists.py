@@ -2,9 +2,9 @@
 import numpy as np
 import pytest
 from whet.cpu import native
+from whet.jit.machine_code.native_runner import machine
 from whet.jit.program.launch_entries import Fixed, Launch, Moving, Number
 from whet.jit.program.launch_lists import Launched, ListWriter
-from whet.jit.program.native_runner import machine
 from whet.passes.lower_llvm.calls.launch_list import MOST_ARRAYS
 
 

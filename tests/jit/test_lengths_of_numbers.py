@@ -4,7 +4,7 @@ import random
 import pytest
 import whet
 from whet import jit, nn
-from whet.jit.guards.native_entry import enter
+from whet.jit.machine_code.native_entry import enter
 
 W = whet.linspace(-1, 1, 48).reshape(8, 6)
 LATE = 16                        # of the last 20 calls: others are eager, to see what that takes

@@ -13,8 +13,8 @@ from whet.cpu import memory, native
 from whet.ir.drawing import amount
 from whet.ir.parse import parse
 from whet.jit.capture import memory_ceiling
+from whet.jit.program.reproducer import differing
 from whet.jit.verify.program_check import ProgramCheck
-from whet.jit.verify.reproducer import differing
 from whet.nn import functional as F
 
 from tests import leaks
@@ -400,7 +400,7 @@ def test_launches_that_share_scratch_have_as_much_as_the_largest_needs():
 
 
 def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
-    from whet.jit.capture import value_layouts
+    from whet.jit.program import value_layouts
     monkeypatch.setattr(value_layouts, "MOST", 10_000)
     f, x = jit.trace(lambda x: [x := x * 1.5 for _ in range(20)][-1]), whet.ones(500)
     for _ in range(5):
@@ -415,7 +415,7 @@ def test_what_would_take_too_much_to_record_runs_eagerly(monkeypatch):
 @pytest.mark.parametrize("limit", range(0, 200, 8))
 def test_recording_is_given_up_wherever_it_takes_too_much(limit, monkeypatch):
     """Also in the backward of a graph that the run has used up in part."""
-    from whet.jit.capture import value_layouts
+    from whet.jit.program import value_layouts
     monkeypatch.setattr(value_layouts, "MOST", limit)
 
     def f(x):

@@ -10,7 +10,8 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import memory, native
-from whet.jit.guards import native_entry, outside_rows
+from whet.jit.machine_code import native_entry
+from whet.jit.tables import outside_rows
 
 from tests.jit.table_calls import (
     TRIED,

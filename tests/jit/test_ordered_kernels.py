@@ -11,7 +11,7 @@ from whet import jit
 from whet.cpu import compile_time_estimates, native, ordered_kernels, tiered_compilation
 from whet.jit.policy import account, pause
 from whet.jit.policy.account import Policy
-from whet.jit.verify.same_bits import same_bits
+from whet.jit.values.same_bits import same_bits
 
 draw = random.Random(os.urandom(8))      # no cache has kernels of such chains
 STEPS = ("tanh", "sigmoid", "sin", "cos", "abs", "neg", "square", "relu")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import whet
 from whet import jit
-from whet.jit.guards import native_entry, sized_table, table_index
+from whet.jit.machine_code import native_entry, table_index
 from whet.jit.policy import account, eviction, many_sizes, timing
 from whet.jit.policy.account import Policy
 from whet.jit.policy.candidate import Candidate
@@ -217,8 +217,8 @@ class Clock:
 
     def __init__(self, monkeypatch, seconds=1e-3):
         self.now, self.calls, self.seconds, self.lost = 0.0, 0, seconds, 0.0
-        monkeypatch.setattr(timing, "clock", self.tell)
-        monkeypatch.setattr(timing, "busy", self.tell)
+        monkeypatch.setattr(jit.clocks, "clock", self.tell)
+        monkeypatch.setattr(jit.clocks, "busy", self.tell)
 
     def tell(self):
         """The time; each look takes some."""
@@ -312,7 +312,7 @@ def test_fingerprints_are_machine_codes(sizes):
 
 
 def test_evicted_recordings_leave_nothing(monkeypatch):
-    monkeypatch.setattr(sized_table, "sized", lambda *_: None)       # each size has its own
+    monkeypatch.setattr(jit.tables.sized_table, "sized", lambda *_: None)  # each size has its own
     f = jit.trace(lambda x: (x * 2).exp())
     monkeypatch.setattr(account, "GRACE", math.inf)
     for n in range(2, 30):
@@ -530,7 +530,7 @@ def test_a_state_that_alternates_is_recorded_though_each_run_changes_it():
 
 def test_stand_ins_are_taken_back_without_a_look_at_all_that_is_alive(monkeypatch):
     """Finding who holds something takes milliseconds: it is asked only of what the run kept."""
-    from whet.jit.capture import replace_stand_ins
+    from whet.jit.stand_ins import replace_stand_ins
     asked = []
     look = replace_stand_ins.gc.get_referrers
 

@@ -15,9 +15,9 @@ from whet import jit
 from whet.cpu import native
 from whet.jit.capture import purity
 from whet.jit.guards import allowed_calls as library
-from whet.jit.guards.code_origin import origin_of, origin_of_class, ours
 from whet.jit.guards.incomparable_objects import Unread
 from whet.jit.guards.walk_findings import MetCode
+from whet.jit.values.code_origin import origin_of, origin_of_class, ours
 
 
 def code(k):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import whet
 from whet import jit, nn
-from whet.jit.report.counted_misses import CountedMisses
-from whet.jit.report.reasons import Reason
+from whet.jit.refusals.reasons import Reason
+from whet.jit.replay.counted_misses import CountedMisses
 
 from tests.loops.harness import untimed
 

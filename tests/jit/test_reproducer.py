@@ -12,8 +12,7 @@ from whet import jit
 from whet.cpu import native
 from whet.ir import scalar as S
 from whet.ir.graph import OpNode, Ref
-from whet.jit.program import node_kinds
-from whet.jit.verify import reproducer
+from whet.jit.program import node_kinds, reproducer
 from whet.ops.registry import REGISTRY
 from whet.passes import pipeline
 

@@ -3,7 +3,7 @@ recording, so that one recording serves a whole run of training."""
 import pytest
 import whet
 from whet import jit, nn, optim
-from whet.jit.capture import replace_stand_ins
+from whet.jit.stand_ins import replace_stand_ins
 from whet.optim import formula_ops
 from whet.optim import lr_scheduler as schedules
 

@@ -9,8 +9,9 @@ import whet
 from whet import jit
 from whet.ir.memory_spans import address
 from whet.ir.symbolic_size import Facts, SymbolicReal, at_least, at_most, chosen
-from whet.jit.guards import native_entry, native_table
-from whet.jit.guards.native_entry import L, enter
+from whet.jit.machine_code import native_entry
+from whet.jit.machine_code.native_entry import L, enter
+from whet.jit.tables import native_table
 from whet.passes.lower_llvm.calls.size_code import Uncoded, coded
 from whet.tensor import Tensor
 

@@ -11,7 +11,7 @@ import pytest
 import whet
 from whet import jit, nn, optim
 from whet.cpu import tiered_compilation
-from whet.jit.guards import native_entry, table_index
+from whet.jit.machine_code import native_entry, table_index
 
 from tests.jit.table_calls import (
     TRIED,

@@ -267,7 +267,7 @@ def test_numpy_numbers_among_arguments(kind):
 @compiled
 def test_draws_of_replays_that_cannot_miss_save_no_state(monkeypatch):
     """To save the state of a generator may take longer than the replay."""
-    from whet.jit.capture import outside_draws
+    from whet.jit.stand_ins import outside_draws
     own, saved, state_of = np.random.default_rng(3), [], outside_draws.state_of
 
     def noisy(x):

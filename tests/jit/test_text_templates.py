@@ -3,7 +3,7 @@ import itertools
 import math
 
 import pytest
-from whet.jit.capture.text_templates import Template, filled
+from whet.jit.values.text_templates import Template, filled
 
 NUMBERS = 0, 7, -3, 123456789, 0.5, -2.75, 1e300, 1e-9, -0.0, math.inf, math.nan
 FLAGS = "", "-", "0", "+", " ", "-0", "+0"

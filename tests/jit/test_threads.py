@@ -12,13 +12,13 @@ import weakref
 import pytest
 import whet
 from whet import jit
-from whet.jit.capture.containers import elements
 from whet.jit.capture.internal_errors import faults
-from whet.jit.capture.replace_stand_ins import reclaim
-from whet.jit.capture.stand_ins import Function, StandIn, real
-from whet.jit.effects.python_state import Swapped
 from whet.jit.guards.outside_state import OutsideSearch
 from whet.jit.policy import eviction, timing
+from whet.jit.stand_ins.replace_stand_ins import reclaim
+from whet.jit.stand_ins.state_during_a_run import Swapped
+from whet.jit.stand_ins.streams_and_functions import Function, StandIn, real
+from whet.jit.values.containers import elements
 
 THREADS, SECONDS = 4, 1.5
 

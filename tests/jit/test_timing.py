@@ -4,9 +4,10 @@ import pytest
 import whet
 from whet import jit
 from whet.cpu import tiered_compilation
+from whet.jit import clocks
 from whet.jit.dispatch.replays import Replays
 from whet.jit.gradient import backward
-from whet.jit.guards import native_entry
+from whet.jit.machine_code import native_entry
 from whet.jit.policy import timing
 from whet.jit.policy.account import Policy
 
@@ -23,7 +24,7 @@ class Clock:
         self.noise = lambda: 0.0
         self.eager_calls = self.replays = 0
         self.pending = False
-        monkeypatch.setattr(timing, "clock", lambda: self.now)
+        monkeypatch.setattr(clocks, "clock", lambda: self.now)
         monkeypatch.setattr(tiered_compilation, "among",
                             lambda keys: ["a kernel"] if self.pending else [])
         monkeypatch.setattr(Policy, "affords_better", lambda policy, seconds: not self.pending)

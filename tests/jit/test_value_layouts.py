@@ -5,9 +5,9 @@ import pytest
 import whet
 from whet import jit
 from whet.ir.memory_spans import address
-from whet.jit.capture import value_layouts
-from whet.jit.capture.value_layouts import Originals, Values
-from whet.jit.verify.same_bits import PIECE, digest, same_bits
+from whet.jit.program import value_layouts
+from whet.jit.program.value_layouts import Originals, Values
+from whet.jit.values.same_bits import PIECE, digest, same_bits
 
 
 # ---- bits ----------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import pytest
 import whet
 import whet.nn.functional as F
 from whet import jit, nn, optim, tensor
-from whet.jit.capture import replace_stand_ins
-from whet.jit.guards import native_entry
+from whet.jit.machine_code import native_entry
+from whet.jit.stand_ins import replace_stand_ins
 
 m, n = (tensor([[True, False, True],
                 [False, True, False]]), tensor([[True, True, False], [False, False, False]]))

@@ -14,7 +14,7 @@ import typing
 import numpy as np
 import pytest
 import whet
-from whet.jit.capture import caches
+from whet.jit.stand_ins import caches
 
 from tests.traps import harness
 from tests.traps.harness import Box, leaf, ramp, thrice

@@ -5,7 +5,7 @@ import types
 import pytest
 import whet
 from whet import jit
-from whet.jit.guards import native_entry
+from whet.jit.machine_code import native_entry
 from whet.jit.policy import account
 from whet.jit.policy.account import Policy
 from whet.jit.policy.candidate import Candidate

@@ -3,7 +3,7 @@ and errors are eager's, and memory that overlaps otherwise is noticed."""
 import pytest
 import whet
 from whet import jit
-from whet.jit.guards.native_entry import L
+from whet.jit.machine_code.native_entry import L
 
 from tests.jit.table_calls import TRIED, compiled, equal, hits, never_slow
 

@@ -8,7 +8,7 @@ from whet import jit, nn
 from whet.cpu import native
 from whet.ir.graph import Graph
 from whet.ir.parse import parse
-from whet.jit.verify.reproducer import seeded, values
+from whet.jit.program.reproducer import seeded, values
 from whet.passes import pipeline
 
 pytestmark = pytest.mark.filterwarnings("error::whet.jit.TraceWarning")

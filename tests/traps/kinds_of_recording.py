@@ -3,10 +3,10 @@ import contextlib
 from unittest import mock
 
 from whet.jit.capture import session
-from whet.jit.capture.value_layouts import Values
 from whet.jit.guards.outside_state import OutsideSearch
 from whet.jit.guards.visitors import Unwatchable
-from whet.jit.report.reasons import TooMuch
+from whet.jit.program.value_layouts import Values
+from whet.jit.refusals.reasons import TooMuch
 
 
 def given_up():

@@ -38,8 +38,8 @@ from ...program.launch_entries import (
     Number,
 )
 from ...program.launch_lists import Called, Launched, find_places
-from ...program.replay_miss import broken
 from ...program.tape_entries import TapeEntries
+from ...refusals.replay_miss import broken
 from ..layouts import layouts
 from .launchable import launchable
 from .level_parts import ALIGN, REFUSED, Base, Kernel, LevelProgram, Place, Step, Stop

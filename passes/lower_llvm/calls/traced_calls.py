@@ -10,7 +10,7 @@ compared. If all guards hold, the block either runs the program, builds the resu
 effects into Python's state, or it calls a Python function with the tensors and numbers. Anything
 else is a miss and left to Python. So is a call when a block was used as often as it says (`until`),
 so that Python looks at it. A block for many sizes is first resized to the call.
-`jit/guards/native_table.py` writes the blocks."""
+`jit/tables/native_table.py` writes the blocks."""
 from __future__ import annotations
 
 from ..builder import Module, Val

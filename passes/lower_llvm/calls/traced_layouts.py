@@ -1,4 +1,4 @@
-"""The layout of a *block*, which `jit/guards/native_table.py` writes and the machine code of a
+"""The layout of a *block*, which `jit/tables/native_table.py` writes and the machine code of a
 traced call reads. See `traced_calls.py`."""
 import enum
 
