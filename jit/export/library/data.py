@@ -18,14 +18,22 @@ from . import layout
 from .code_parts import ID_BYTES
 from .level_parts import (
     ALIGN,
+    ArenaBase,
     Column,
     Columns,
+    ConstantBase,
     Formula,
+    InputBase,
     Kernel,
     LevelProgram,
+    LookedUpConstantBase,
     Place,
+    ResultBase,
+    RoomBase,
     Step,
     Stop,
+    TableBase,
+    TailBase,
     words_of,
 )
 from .targets import Kind
@@ -198,36 +206,44 @@ class ListText:
 
     def place(self, a: Place) -> None:
         """The words of an address."""
-        kind, number = a.base
-        if kind == "tables":
-            self.put(L.VALUE)
-            self.put(address(self.table(int(number)), int(a.offset)))  # type: ignore[arg-type]
-        elif kind == "tail":
-            self.put(L.VALUE)
-            self.links.append((len(self.words), a.offset))  # type: ignore[arg-type]
-            self.put(0)
-        elif kind == "constants":
-            self.put(layout.CONSTANTS)
-            if isinstance(number, str):
-                self.sums.append((len(self.words), number, a.offset))
+        base, offset = a
+        match base:
+            case TableBase(number):
+                self.put(L.VALUE)
+                self.put(address(self.table(number), int(offset)))  # type: ignore[arg-type]
+            case TailBase():
+                self.put(L.VALUE)
+                self.links.append((len(self.words), offset))  # type: ignore[arg-type]
                 self.put(0)
-            else:
-                self.put(self.in_weights(a))
-        else:
-            first = {"arena": layout.ARENA, "room": layout.ROOM, "input": layout.FIRST,
-                     "output": layout.FIRST + self.inputs}[kind]
-            self.put(first + (int(number) if kind in ("input", "output") else 0))
-            self.put(a.offset)
+            case ConstantBase():
+                self.put(layout.CONSTANTS)
+                self.put(self.in_weights(base, offset))
+            case LookedUpConstantBase(lookup):
+                self.put(layout.CONSTANTS)
+                self.sums.append((len(self.words), lookup, offset))
+                self.put(0)
+            case ArenaBase():
+                self.put(layout.ARENA)
+                self.put(offset)
+            case RoomBase():
+                self.put(layout.ROOM)
+                self.put(offset)
+            case InputBase(number):
+                self.put(layout.FIRST + number)
+                self.put(offset)
+            case ResultBase(number):
+                self.put(layout.FIRST + self.inputs + number)
+                self.put(offset)
 
-    def in_weights(self, a: Place) -> int:
-        """Where a place in a constant lies among the weights."""
-        return self.offsets[a.base.number] + a.offset  # type: ignore[index,operator]
+    def in_weights(self, constant: ConstantBase, offset: int | Formula) -> int:
+        """The place among the weights that is so many bytes into a constant."""
+        return self.offsets[constant.number] + offset  # type: ignore[operator]
 
     def word(self, w: int | Kernel | Place) -> int | str:
         """A word of a table."""
         if isinstance(w, Kernel):
             return self.kernel(w.number)
-        return self.in_weights(w) if isinstance(w, Place) else w
+        return self.in_weights(*w) if isinstance(w, Place) else w  # type: ignore[arg-type]
 
     def kernel(self, number: int) -> str:
         """A kernel's address."""

@@ -6,7 +6,8 @@ it is for, and how its words go by them.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 ALIGN = 64  # bytes: of each constant, and of each piece of a context
 
@@ -47,19 +48,63 @@ def words_of(x: int | Formula | Columns) -> int:
     return sum(c.most for c in x.columns) if isinstance(x, Columns) else 1
 
 
-class Base(NamedTuple):
-    """Where a piece of memory begins that an argument lies in: `kind` is "arena", "room",
-    "constants", "tables", "tail" (the words behind the list), "input" or "output"; the latter two
-    have a number. The number of a constant may be one that goes by sizes: the name of a `Lookup` of
-    places."""
+# ---- the pieces of memory that arguments of launches are in --------------------------------------
+@dataclass(frozen=True, slots=True)
+class ArenaBase:
+    """The memory of intermediate values, planned together."""
 
-    kind: str
-    number: int | str = 0
+
+@dataclass(frozen=True, slots=True)
+class RoomBase:
+    """The memory of values and flags that have a place each for the whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputBase:
+    """The memory of an input."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultBase:
+    """The memory of a result."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantBase:
+    """A constant of the program."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUpConstantBase:
+    """A constant that depends on sizes: the name of the `Lookup` that has its place."""
+
+    lookup: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableBase:
+    """A table of words."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class TailBase:
+    """The words behind the list of launches."""
+
+
+Base: TypeAlias = (ArenaBase | RoomBase | InputBase | ResultBase | ConstantBase
+                   | LookedUpConstantBase | TableBase | TailBase)
 
 
 class Place(NamedTuple):
-    """An address: an offset in bytes from a base. In "constants" a number of a constant comes
-    first."""
+    """An address: an offset in bytes from where a piece of memory begins."""
 
     base: Base
     offset: int | Formula

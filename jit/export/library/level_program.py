@@ -42,7 +42,21 @@ from ...program.tape_entries import TapeEntries
 from ...refusals.replay_miss import broken
 from ..layouts import layouts
 from .launchable import launchable
-from .level_parts import ALIGN, REFUSED, Base, Kernel, LevelProgram, Place, Step, Stop
+from .level_parts import (
+    ALIGN,
+    REFUSED,
+    ArenaBase,
+    ConstantBase,
+    InputBase,
+    Kernel,
+    LevelProgram,
+    Place,
+    ResultBase,
+    RoomBase,
+    Step,
+    Stop,
+    TableBase,
+)
 
 # what nodes without an op are called in errors
 WORDS_FOR = {
@@ -221,8 +235,9 @@ class Writer:
         results: list[int],
     ) -> None:
         self.b, self.values = b, values
-        self.room, self.bases = 0, {b.roots.position[v]: Base("input", i)
-                                    for i, v in enumerate(inputs)}
+        # by the position of a value among the addresses that differ between calls
+        self.room, self.memory = 0, {b.roots.position[v]: Place(InputBase(i), 0)
+                                     for i, v in enumerate(inputs)}
         self.copies: list[tuple[int, int]] = []
         steps = [*steps, *self.outputs(results)]
         self.arena, _ = find_places(steps, b.places.heirs)
@@ -241,7 +256,7 @@ class Writer:
     def constant_arrays(self) -> Iterator[Any]:
         """What launches read that is the same at each call."""
         for a in (a for e in self.entries for a in e.all_arguments()):
-            if type(a) is Moving and a.position not in self.bases:
+            if type(a) is Moving and a.position not in self.memory:
                 yield self.values[self.b.roots.moving[a.position]]
             elif type(a) is Fixed and address(a.array) not in self.tables | self.flags:
                 yield a.array
@@ -257,15 +272,15 @@ class Writer:
                 continue
             first[v] = i
             position = b.roots.position.get(v)
-            if b.roots[v] == v and position not in self.bases and v not in self.values:
+            if b.roots[v] == v and position not in self.memory and v not in self.values:
                 if a.flags.c_contiguous:
-                    self.bases[position] = Base("output", i)
+                    self.memory[position] = Place(ResultBase(i), 0)
                     continue
             if a.size:
                 yield Launched(self.copied(v, a, i))
         for position, v in enumerate(b.roots.moving):
-            if position not in self.bases and v not in self.values:
-                self.bases[position] = Base("room", self.more_room(b.arrays[v].nbytes))
+            if position not in self.memory and v not in self.values:
+                self.memory[position] = Place(RoomBase(), self.more_room(b.arrays[v].nbytes))
 
     def copied(self, v: int, a: Any, i: int) -> list[Any]:
         """The launches that copy a value to result i."""
@@ -273,7 +288,7 @@ class Writer:
         out = places.addresses.like(np.empty(a.shape, a.dtype))
         position = len(self.b.roots.moving) + i
         places.ranges.put(*span(out), (position, address(out)))
-        self.bases[position] = Base("output", i)
+        self.memory[position] = Place(ResultBase(i), 0)
         self.b.tapes.begin()
         held = places.held[v]
         entries = numpy_launches.copied(self.b, out, held, [out, held])
@@ -314,7 +329,7 @@ class Writer:
         """A launch or a check."""
         if type(e) is Check:
             reasons.append(str(broken(self.b.tapes.checks[address(e.flag)])))
-            at = Place(Base("room"), self.flags[address(e.flag)])
+            at = Place(RoomBase(), self.flags[address(e.flag)])
             return Stop(at, e.wanted, len(reasons) - 1)
         if len(e.arguments) > L.MOST:
             raise NotImplementedError(f"a launch of {len(e.arguments)} arguments")
@@ -325,26 +340,24 @@ class Writer:
         if type(a) is Number:
             return int(a.word)
         if type(a) is InArena:
-            return Place(Base("arena"), a.piece.offset + a.offset)
+            return Place(ArenaBase(), a.piece.offset + a.offset)
         if type(a) is Moving:
-            base = self.bases.get(a.position)
-            if base is None:
+            memory = self.memory.get(a.position)
+            if memory is None:
                 value = self.values[self.b.roots.moving[a.position]]
                 return self.constant(address(value) + a.offset)
-            if base.kind == "room":
-                return Place(Base("room"), int(base.number) + a.offset)
-            return Place(base, a.offset)
+            return Place(memory.base, int(memory.offset) + a.offset)  # type: ignore[arg-type]
         at = address(a.array)
         if at in self.flags:
-            return Place(Base("room"), self.flags[at] + a.offset)
+            return Place(RoomBase(), self.flags[at] + a.offset)
         if at in self.tables:
-            return Place(Base("tables", self.numbers[at]), a.offset)
+            return Place(TableBase(self.numbers[at]), a.offset)
         return self.constant(at + a.offset)
 
     def constant(self, at: int) -> Place:
         """A place in a constant."""
         number, offset = self.constants.at(at)
-        return Place(Base("constants", number), offset)
+        return Place(ConstantBase(number), offset)
 
     def word(self, w: int) -> int | Kernel:
         """A word of a table."""

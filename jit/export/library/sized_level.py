@@ -26,17 +26,22 @@ from ...program.size_dependent_arrays import Address
 from ...program.sized_lists import Done
 from ..sized_graph import AnyExpression
 from .level_parts import (
-    Base,
+    ArenaBase,
     Case,
     Column,
     Columns,
+    ConstantBase,
     Formula,
+    InputBase,
     Kernel,
     LevelProgram,
+    LookedUpConstantBase,
     Lookup,
     Place,
+    ResultBase,
     Step,
     Stop,
+    TailBase,
     words_of,
 )
 from .level_program import Writer
@@ -198,8 +203,8 @@ class SizedWriter(Writer):
         self.b, self.values = p, level.values
         self.room, self.copies, self.own = 0, [], set[int]()
         position = p.roots.position
-        self.bases = {position[v]: Base("input", i) for i, v in enumerate(level.inputs)}
-        self.bases |= {position[v]: Base("output", i) for i, v in enumerate(level.results)}
+        self.memory = {position[v]: Place(InputBase(i), 0) for i, v in enumerate(level.inputs)}
+        self.memory |= {position[v]: Place(ResultBase(i), 0) for i, v in enumerate(level.results)}
         self.tail: list[Any] = []
         self.constants_of_sizes: dict[bytes, int] = {}
         entries = [e for step in p.steps if not isinstance(step, Done) for e in step]
@@ -235,12 +240,12 @@ class SizedWriter(Writer):
         if type(a) is Number:
             return self.number(a.word)
         if type(a) is InArena:
-            return Place(Base("arena"), formula(a.piece.offset + a.offset))
+            return Place(ArenaBase(), formula(a.piece.offset + a.offset))
         offset: Any = a.offset
         if type(a) is Moving and type(offset) is SymbolicSize:
-            if a.position not in self.bases:
+            if a.position not in self.memory:
                 raise Unsized("a place in a constant goes by sizes")
-            return Place(self.bases[a.position], formula(offset))
+            return Place(self.memory[a.position].base, formula(offset))
         return super().place(a)
 
     def number(self, w: Any) -> Any:
@@ -251,10 +256,10 @@ class SizedWriter(Writer):
             self.tail += map(formula, w[:len(w) - len(columns)])
             if columns:
                 self.tail.append(Columns([self.column(x) for x in columns]))
-            return Place(Base("tail"), 8 * first)
+            return Place(TailBase(), 8 * first)
         if type(w) is Address:
             self.own.add(w.which)
-            return Place(Base("constants", f"own{w.which}"), formula(w.offset))
+            return Place(LookedUpConstantBase(f"own{w.which}"), formula(w.offset))
         return formula(w)
 
     def column(self, x: Series) -> Column:
@@ -273,7 +278,7 @@ class SizedWriter(Writer):
         """The place of one more constant."""
         data = np.ascontiguousarray(a).tobytes()
         number = self.constants_of_sizes.setdefault(data, len(self.constants_of_sizes))
-        return Place(Base("constants", len(self.constants.lows) + number), 0)
+        return Place(ConstantBase(len(self.constants.lows) + number), 0)
 
 
 def strings(x: Any) -> Iterator[str]:
