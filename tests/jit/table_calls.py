@@ -1,5 +1,8 @@
 """Calls that go through tables, and what is compared of them."""
+import dataclasses
+import types
 
+import numpy as np
 import pytest
 import whet
 from whet import jit
@@ -53,10 +56,36 @@ def armed(fn, *args, **kwargs):
 
 
 def equal(a, b):
+    """Are two results of the same class, and the same to the bit?"""
     if type(a) is not type(b):
         return False
     if isinstance(a, whet.Tensor):
-        return same(a, b) and a.requires_grad == b.requires_grad and a.stride() == b.stride()
-    if type(a) is dict:
+        return (same(a, b) and a.requires_grad == b.requires_grad and a.stride() == b.stride()
+                and a.is_inference() == b.is_inference())
+    if isinstance(a, np.ndarray):
+        return (a.dtype is b.dtype and a.shape == b.shape and a.strides == b.strides
+                and a.flags.writeable == b.flags.writeable and a.tobytes() == b.tobytes())
+    if isinstance(a, np.generic):
+        return a.dtype is b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, dict):
         return list(a) == list(b) and all(equal(a[k], b[k]) for k in a)
-    return all(map(equal, a, b)) and len(a) == len(b) if type(a) in (tuple, list) else a == b
+    if isinstance(a, tuple | list):
+        return (len(a) == len(b) and all(map(equal, a, b))
+                and getattr(a, "__dict__", None) == getattr(b, "__dict__", None))
+    if dataclasses.is_dataclass(a) or isinstance(a, types.SimpleNamespace):
+        return equal(vars(a), vars(b))
+    return a == b
+
+
+def replays_by_table(fn, make, alone=True):
+    """A traced function whose calls, with the arguments that `make` gives for a number, come to
+    eager's results, the later ones by its table. `alone`: does machine code make these without
+    Python? None: either."""
+    f = fn if isinstance(fn, Traced) else jit.trace(fn)
+    for k in range(TRIED + 6):
+        assert equal(f(*make(k)), f.fn(*make(k)))
+    before, fresh = hits(f), (-3, 99)
+    for k in fresh:
+        assert equal(f(*make(k)), f.fn(*make(k)))
+    assert hits(f) == before + len(fresh) and alone in (None, is_launched(f))
+    return f

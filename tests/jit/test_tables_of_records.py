@@ -7,9 +7,8 @@ import weakref
 
 import pytest
 import whet
-from whet import jit
 
-from tests.jit.table_calls import TRIED, compiled, hits, is_launched, never_slow
+from tests.jit.table_calls import compiled, equal, never_slow, replays_by_table
 
 Pair = collections.namedtuple("Pair", "a b")
 Other = collections.namedtuple("Other", "a b")
@@ -32,31 +31,6 @@ class Result(dict):
 @pytest.fixture(autouse=True)
 def untimed(monkeypatch):
     never_slow(monkeypatch)
-
-
-def told(x):
-    """Everything about a result, in a form that is compared by `==`."""
-    if isinstance(x, whet.Tensor):
-        return x.dtype, x.tolist(), x.requires_grad, x.is_inference()
-    if isinstance(x, tuple | list):
-        return type(x), [told(y) for y in x], getattr(x, "__dict__", {})
-    if isinstance(x, dict):
-        return type(x), [(k, told(y)) for k, y in x.items()]
-    if type(x) in (Outputs, types.SimpleNamespace):
-        return type(x), told(vars(x))
-    return x
-
-
-def replays_by_table(fn, make):
-    """Calls with arguments made of a number come to eager's results, the later ones by the
-    table."""
-    f = jit.trace(fn)
-    for k in range(TRIED + 6):
-        assert told(f(*make(k))) == told(fn(*make(k)))
-    before = hits(f)
-    assert told(f(*make(99))) == told(fn(*make(99))) and hits(f) == before + 1
-    assert is_launched(f)
-    return f
 
 
 def x(k):
@@ -92,7 +66,7 @@ def test_named_tuples_among_arguments():
     more.c = x(3)
     for p in (Other(x(3), x(4)), WithMore(x(1), x(2)), more, Pair(x(1), 2.0), Pair(x(5), x(6))):
         for _ in range(4):
-            assert told(f(p)) == told(fn(p))
+            assert equal(f(p), fn(p))
 
 
 @compiled
@@ -107,8 +81,8 @@ def test_two_lists_are_no_list_twice():
     f = replays_by_table(fn, lambda k: [[x(k), x(k + 1)], [x(k + 2), x(k + 3)]])
     same = [x(1), x(2)]
     for _ in range(4):
-        assert told(f(same, same)) == told(fn(same, same))
-        assert told(f([x(1), x(2)], same)) == told(fn([x(1), x(2)], same))
+        assert equal(f(same, same), fn(same, same))
+        assert equal(f([x(1), x(2)], same), fn([x(1), x(2)], same))
 
 
 @compiled
@@ -124,4 +98,4 @@ def test_nothing_holds_what_was_given_and_made():
 def test_a_class_that_changes_is_seen(monkeypatch):
     f = replays_by_table(RESULTS["named tuple"], lambda k: [x(k)])
     monkeypatch.setattr(Pair, "_make", classmethod(lambda cls, fields: "other"))
-    assert told(f(x(1))) == told(RESULTS["named tuple"](x(1)))
+    assert equal(f(x(1)), RESULTS["named tuple"](x(1)))
