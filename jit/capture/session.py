@@ -16,7 +16,7 @@ import numpy as np
 from whet import size_arguments
 from whet.autograd import modes
 from whet.autograd.node import next_number
-from whet.cpu import native, tiered_compilation
+from whet.cpu import tiered_compilation
 
 from .. import clocks
 from ..guards.asked_gradients import AskedGradients
@@ -36,6 +36,7 @@ from .outside_calls import Outward
 from .purity import Watch
 from .recorder import Recorder
 from .released_gradients import ReleasedGradients
+from .run_times import RunTimes
 from .set_before_read import FirstUses, could_be_set_first
 from .state_before import StateBefore
 from .variation import Variation
@@ -55,9 +56,7 @@ class Session:
         self.args, self.kwargs, self.leaves = call.args, call.kwargs, call.flat.leaves
         self.model: Any = None               # a recording that this one is like, but for sizes
         self.is_unwatched = False            # a model shows that nothing needs to be watched for
-        # when the function did, and what compiling had taken this thread before
-        self.began = self.compiled = 0.0
-        self.searched = 0.0                  # seconds
+        self.times = RunTimes()
         # Did the function run eagerly before? Then kernels that are new are mostly of ops that only
         # a recorded run launches one by one.
         self.ran_before = True
@@ -111,7 +110,7 @@ class Session:
         # What the function raises has no error of ours as its context: it runs outside of these.
         if not self.may_be_watched():
             return self.unwatched()
-        self.searched = clocks.clock() - start
+        self.times.search = clocks.clock() - start
         self.exchange()
         try:
             try:
@@ -302,7 +301,7 @@ class Session:
                     size_arguments.followers.add(self.rec)
                 modes.state.observers += (self.rec,)
                 modes.refresh()
-                self.began, self.compiled = clocks.busy(), native.compiling_seconds()
+                self.times.begin()
                 watch = nullcontext() if self.is_unwatched else self.watch
                 with (watch, tiered_compilation.numbers(),
                       tiered_compilation.recording(self.ran_before)):

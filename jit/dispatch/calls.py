@@ -350,13 +350,14 @@ class Calls:
     def enter_in_account(self, attempt: FirstRecording, took: float, kernels: float) -> None:
         """Note that an attempt to record a call took `took` seconds, `kernels` of them for
         kernels."""
+        times = attempt.times
         if attempt.only_set_up:
-            self.policy.set_up(took, attempt.run_seconds)
+            self.policy.set_up(took, times.run)
             return
-        self.policy.compiled(attempt.new_kernels, for_eager=True)
-        self.policy.recorded(attempt.call.kind, took - attempt.new_kernels,
-                             attempt.run_seconds - attempt.new_kernels,
+        self.policy.compiled(times.new_kernels, for_eager=True)
+        self.policy.recorded(attempt.call.kind, took - times.new_kernels,
+                             times.run - times.new_kernels,
                              attempt.has_model and attempt.became is not Outcome.RECORDED,
                              attempt.became,
-                             kernels - attempt.new_kernels,
-                             attempt.watching)
+                             kernels - times.new_kernels,
+                             times.watching)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from whet.cpu import native, ordered_kernels
+from whet.cpu import ordered_kernels
 
 from .. import clocks
 from ..capture.session import Session, Unrecorded
@@ -96,8 +96,7 @@ class FirstRecording(Session):
             attempts.refusals,
             attempts.recordings,
         )
-        self.became, self.run_seconds, self.new_kernels = Outcome.REFUSED, math.inf, 0.0
-        self.watching = math.inf             # seconds that it took at most to watch the run
+        self.became = Outcome.REFUSED
         self.recording: Recording | None = None
         self.is_new = True                   # Or was the recording there, and serves the call now?
         self.has_model = False
@@ -110,8 +109,6 @@ class FirstRecording(Session):
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
         # what is asked which code an unwatched run runs
         self.lesson: AbstractContextManager[Any] = contextlib.nullcontext()
-        # when a plan for all sizes was begun, and what compiling had taken by then
-        self.planned_from = 0.0, 0.0
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.begun < SETTING_UP
 
@@ -200,7 +197,7 @@ class FirstRecording(Session):
             with self.lesson, uses or contextlib.nullcontext():
                 return super().unwatched()
         finally:
-            self.run_seconds = clocks.busy() - start
+            self.times.run = clocks.busy() - start
             if uses is not None:
                 self.learned.watched(uses.uses.values())
 
@@ -284,13 +281,12 @@ class FirstRecording(Session):
 
     def note_times(self) -> None:
         """The function has run, and was watched."""
-        self.run_seconds = clocks.busy() - self.began
-        self.new_kernels = native.compiling_seconds() - self.compiled
-        self.watching = recheck.NODE * len(self.rec.nodes)
+        self.times.end()
+        self.times.watching = recheck.NODE * len(self.rec.nodes)
 
     def has_raised(self, error: BaseException) -> None:
         """The run ended with an error, which the user gets: it was watched in vain."""
-        if self.has_run and self.run_seconds == math.inf:
+        if self.has_run and not self.times.are_known:
             self.note_times()
             reason = self.rec.reason or Raises(f"it raised {type(error).__name__}")
             self.refusals.why = reason.named(self.subject.fn, self.call.key)
@@ -298,19 +294,17 @@ class FirstRecording(Session):
     def affords_kernels(self, seconds: float) -> bool:
         """May kernels be compiled now that take this many seconds? If not, the call is recorded
         once more later, when eager's kernels will be there."""
-        ran = clocks.busy() - self.began - self.new_kernels
-        return self.policy.affords_compiling(seconds, self.searched + ran)
+        ran = self.times.since_begin() - self.times.new_kernels
+        return self.policy.affords_compiling(seconds, self.times.search + ran)
 
     def affords_family(self) -> bool:
         """May a plan for all sizes be made now?"""
-        now = clocks.busy()
-        self.planned_from = now, native.compiling_seconds()
-        return self.policy.affords_family(self.searched + now - self.began)
+        ran = self.times.begin_plan()
+        return self.policy.affords_family(self.times.search + ran)
 
     def family_grown(self) -> None:
         """Account for the plan for all sizes, which was made, or could not be."""
-        began, compiled = self.planned_from
-        self.policy.plans.note_family(clocks.busy() - began, native.compiling_seconds() - compiled)
+        self.policy.plans.note_family(*self.times.of_plan())
 
     def leaves_its_start(self) -> bool:
         """Has the run changed something that its recording would compare? A training step does so
@@ -346,7 +340,7 @@ class FirstRecording(Session):
     def register(self, r: Recording) -> None:
         """Put a new recording to use."""
         call, model = self.call, self.model
-        cost = self.searched + recheck.NODE * len(self.rec.nodes)
+        cost = self.times.search + recheck.NODE * len(self.rec.nodes)
         r.checks = recheck.Checks(self.subject.verify, cost)
         if r.doubtful:
             r.checks.at = 0
