@@ -5,6 +5,7 @@ A row program (`ir/rows.py`) has a generator for each way that its rows lie, wit
     contiguous.py      elements of a row side by side, in vectors
     short.py           the same for short rows: a group of them goes through each walk together
     strided_rows.py    neighbours in memory belong to different rows: a vector has one of each
+                       (`column_panel.py` has the walks over a panel of such rows)
     narrow.py          rows of a few elements
 
 `row_kernel.py` has the plan of the walks and what these generators share. `rows_in_pieces.py` lets

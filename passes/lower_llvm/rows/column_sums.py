@@ -14,28 +14,21 @@ from whet.passes.lower_llvm.scalar import COMPUTE
 
 if TYPE_CHECKING:
     from whet.passes.lower_llvm.builder import Val
-    from whet.passes.lower_llvm.rows.strided_rows import ColKernel
+    from whet.passes.lower_llvm.rows.column_panel import Elements
 
 AHEAD = 2  # elements (of one lane) that are fetched before they are needed
 DENSE = 8  # vectors of a line that are added up at once
 
 
 class ColumnSums:
-    """The sums of one walk of a `ColKernel`, in a panel of columns. `stages` are the sums, followed
+    """The sums of one walk over a panel of columns. The stages of `elements` are the sums, followed
     by what is stored on the way."""
 
-    def __init__(self, kernel: ColKernel, stages: Sequence[int], sums: Sequence[int], lo: Val,
-                 hi: Val) -> None:
-        self.kernel, self.f, self.stages, self.sums, self.lo, self.hi = (
-            kernel,
-            kernel.f,
-            stages,
-            sums,
-            lo,
-            hi,
-        )
-        f = self.f
-        self.reds = kernel.prepare(stages)
+    def __init__(self, elements: Elements, sums: Sequence[int], lo: Val, hi: Val) -> None:
+        self.elements, self.panel = elements, elements.panel
+        self.kernel, self.f = self.panel.kernel, self.panel.f
+        self.sums, self.lo, self.hi = sums, lo, hi
+        f, kernel, self.reds = self.f, self.kernel, elements.reductions
         self.vectors, self.W, self.program = kernel.vectors, kernel.W, kernel.program
         self.types = {k: vec(COMPUTE[self.reds[k].dtype], self.W) for k in sums}
         self.lanes = {
@@ -57,7 +50,7 @@ class ColumnSums:
                 for k in sums
             }
         )
-        self.ahead = kernel.mode is ColumnWalk.LANES and kernel.masks[0] is None
+        self.ahead = kernel.mode is ColumnWalk.LANES and self.panel.masks[0] is None
 
     def emit(self) -> None:
         """Block by block; then the results."""
@@ -70,7 +63,7 @@ class ColumnSums:
             if not self.one_block:
                 self.total(k)
             for v in range(self.vectors):
-                self.kernel.define(k, v, f.load(self.types[k], self.spot(k, 0, v)))
+                self.panel.define(k, v, f.load(self.types[k], self.spot(k, 0, v)))
 
     def total(self, k: int) -> None:
         """The sums of all blocks, in the place of block results."""
@@ -110,13 +103,13 @@ class ColumnSums:
 
     def visit(self, i: Val, acc: dict[int, list[Val]]) -> None:
         """Element i into the accumulators (a list per sum); stores on the way."""
-        got = [self.kernel.element(i, v) for v in range(self.vectors)]
-        for q, k in enumerate(self.stages):
+        got = [self.elements.at(i, v) for v in range(self.vectors)]
+        for q, k in enumerate(self.elements.stages):
             for v in range(self.vectors):
                 if k in acc:
                     acc[k][v] = self.reds[k].step(self.f, [acc[k][v]], got[v][q])[0]
                 else:
-                    self.kernel.write(k, i, v, got[v][q])
+                    self.panel.write(k, i, v, got[v][q])
 
     def with_element(self, i: Val, partial: Sequence[Val]) -> list[Val]:
         """A partial sum (a vector per sum and vector of columns) with element i."""
@@ -185,15 +178,16 @@ class ColumnSums:
     def fetch(self, i: Val) -> None:
         """Prefetch the elements that are read some steps later."""
         f, kernel = self.f, self.kernel
-        for arg in kernel.used if self.ahead else ():
+        for arg in self.elements.used if self.ahead else ():
             if (
                 arg < len(self.program.operands)
                 and self.program.operands[arg].is_full
                 and arg not in kernel.still
             ):
-                there = f.bytes_at(kernel.base[arg], (i + AHEAD * LANES) * kernel.strides[arg][1])
+                ahead = (i + AHEAD * LANES) * kernel.strides[arg][1]
+                there = f.bytes_at(self.panel.base[arg], ahead)
                 for v in range(self.vectors):
-                    f.prefetch(f.bytes_at(there, v * self.W * SIZE[kernel.dtypes[arg]]))
+                    f.prefetch(f.bytes_at(there, v * self.W * SIZE[self.elements.dtypes[arg]]))
 
     def in_memory_order(self, b: Val, end: Val, count: Val) -> Val:
         """SEQUENTIAL: element after element, the partial sums in memory."""
@@ -223,8 +217,8 @@ class ColumnSums:
     def dense(self, b: Val, end: Val, count: Val) -> Val:
         """DENSE: add up long lines of 32 elements x columns, chunk by chunk in registers."""
         f, W, kernel = self.f, self.W, self.kernel
-        (arg,) = kernel.used
-        start = f.bytes_at(kernel.base[arg], b * kernel.strides[arg][1])
+        (arg,) = self.elements.used
+        start = f.bytes_at(self.panel.base[arg], b * kernel.strides[arg][1])
         lines = Lines(self, start, b, end, arg)
         whole = f.udiv(lines.line, DENSE * W) * (DENSE * W)
         f.loop(0, whole, DENSE * W, lambda c: lines.chunk(c, DENSE))
@@ -295,7 +289,8 @@ class Lines:
             last: bool = False) -> list[Val]:
         """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be
         shorter."""
-        f, W, kernel, program = self.f, self.W, self.sums.kernel, self.sums.program
+        f, W, kernel, elements = self.f, self.W, self.sums.kernel, self.sums.elements
+        program = self.sums.program
         dtype, out = program.values[self.arg].dtype, []
         for v, x in enumerate(state):
             at = c + v * W
@@ -312,6 +307,6 @@ class Lines:
                 for i, o in enumerate(program.operands)
             ]
             xs[self.arg] = load(f, dtype, p, W, mask)
-            found = values(f, kernel.roots, xs, kernel.dtypes, W)[0]
+            found = values(f, elements.roots, xs, elements.dtypes, W)[0]
             out += self.sums.reds[self.k].step(f, [x], found, mask)
         return out

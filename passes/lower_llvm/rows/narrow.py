@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 from whet.ir import scalar as sc
 from whet.ir.rows import INDEXED, LANES, SUMS, Extent, Keep, Reduce, Store
 from whet.passes.lower_llvm.builder import vec
+from whet.passes.lower_llvm.rows.column_panel import Best
 from whet.passes.lower_llvm.rows.lanes import SIZE, load, reduction, store, values
 from whet.passes.lower_llvm.rows.row_kernel import Kernel
 from whet.passes.lower_llvm.rows.short import ShortPlan
-from whet.passes.lower_llvm.rows.strided_rows import Best, panel_lanes
+from whet.passes.lower_llvm.rows.strided_rows import panel_lanes
 from whet.passes.lower_llvm.scalar import COMPUTE, MEMORY, narrow, widen
 from whet.passes.lower_llvm.shuffles import consecutive, load_columns
 
