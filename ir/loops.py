@@ -409,5 +409,5 @@ def _part(a: Array, offset: int, t: Type) -> Array:
     """A value that begins some bytes after the beginning of an array."""
     (low, high), (first, last) = Type.of(a).span, t.span
     if offset + first < low or offset + last > high:
-        raise Diverged("a round reads what lies outside of its operand")
+        raise Diverged("a round reads what is outside of its operand")
     return seen(a, offset, t)

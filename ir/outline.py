@@ -155,10 +155,10 @@ class Outline:
         return self.swapaxes(-1, -2)
 
     def __len__(self) -> NoReturn:
-        raise Unsized("a plan wants a length")
+        raise Unsized("a plan needs a length")
 
     def __array__(self, *_: object, **__: object) -> NoReturn:
-        raise Unsized("a plan wants the elements")
+        raise Unsized("a plan needs the elements")
 
     def __array_ufunc__(self, *_: object, **__: object) -> NoReturn:
         raise Unsized("a plan computes with elements")
@@ -171,7 +171,7 @@ class Outline:
 
     @property
     def __array_interface__(self) -> NoReturn:
-        raise Unsized("a plan wants an address")
+        raise Unsized("a plan needs an address")
 
     # ---- views
     def seen(self, shape: Sequence[Size], strides: Sequence[Size],
@@ -183,7 +183,7 @@ class Outline:
         """A view by its strides, between the first element and the last one."""
         known = (*shape, *strides, offset, *self.shape, *self.strides)
         if any(type(n) is SymbolicSize for n in known) or 0 in (*shape, *self.shape):
-            raise Unsized("a plan takes parts of memory that go by sizes")
+            raise Unsized("a plan takes parts of memory that depend on sizes")
         low, high = reach(self.shape, self.strides)
         first, last = reach(shape, strides)
         if offset + first < low or offset + last > high:

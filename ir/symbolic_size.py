@@ -355,7 +355,7 @@ class SymbolicSize:
         return self * (1 << other)
 
     def __rlshift__(self, other: int) -> NoReturn:
-        raise Unsized(f"a plan goes by a power of {self.text()}")
+        raise Unsized(f"a plan depends on a power of {self.text()}")
 
     def __rshift__(self, other: int) -> Size:
         return self // (1 << other)
@@ -452,7 +452,7 @@ class SymbolicSize:
         return hash((id(self.facts), self.facts.turn, frozenset(self.terms.items())))
 
     def __index__(self) -> NoReturn:
-        raise Unsized(f"a plan wants the number {self.text()}")
+        raise Unsized(f"a plan needs the number {self.text()}")
 
     __int__ = __float__ = __index__
 
@@ -580,7 +580,7 @@ class SymbolicReal:
         return self._asked("!=", 0, self.value != 0)
 
     def __float__(self) -> NoReturn:
-        raise Unsized(f"a plan wants the number {self.expression}")
+        raise Unsized(f"a plan needs the number {self.expression}")
 
     __int__ = __trunc__ = __float__
 

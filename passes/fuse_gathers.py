@@ -133,7 +133,7 @@ def _joinable(at: set[int], i: int, uses: Uses, arrays: Arrays, changes: Sequenc
 def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str | Picks:
     """The node of a group that computes `outs`; or, as a text, the reason why there is none."""
     if not outs:
-        return "nobody reads what is gathered"
+        return "nothing reads what is gathered"
     shape = arrays[outs[0]].shape
     made = {o for m in members for o in m.outs}
     ins: list[Array | Ref] = []

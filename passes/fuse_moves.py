@@ -303,7 +303,7 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
         return f"it would be more than {MOST_PARTS} parts"
     shape = arrays[movers[0].outs[0]].shape
     if any(arrays[o].shape != shape for o in outs):
-        return "what is moved is wanted elsewhere"
+        return "what is moved is used elsewhere"
     made = {o for m in members for o in m.outs}
     ins: list[Array | Ref] = []
     at: dict[Key, int] = {}

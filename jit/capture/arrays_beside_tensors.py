@@ -31,7 +31,7 @@ def call_beside_tensors(arrays: Arrays, name: str, function: Callable[..., Any],
     """Run a NumPy function that gets tensors, and record it. `asks_tensors`: would NumPy ask them
     what it is for them?"""
     if function in ADDRESSES:
-        arrays.rec.refuse(OfNumPy("it asks where NumPy arrays lie in memory"))
+        arrays.rec.refuse(OfNumPy("it asks where NumPy arrays are in memory"))
     elif asks_tensors:
         return _by_the_tensor(function, args, kwargs)
     elif name.startswith("operator.i") and name[10:] in INPLACE:

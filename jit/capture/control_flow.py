@@ -154,7 +154,7 @@ class NotedRounds:
         if any(len(set(c)) != len(c) for c in carried):
             raise NotANode("one tensor is carried twice")
         if any(self.layouts(c) != self.layouts(carried[0]) for c in carried[1:]):
-            raise NotANode("what is carried is laid out in another way")
+            raise NotANode("what is carried has another layout in memory")
         questions = [form(rec, nodes, c, [n]) for nodes, c, n in zip(asks, carried, asked)]
         rounds = [form(rec, nodes, before, after)
                   for nodes, before, after in zip(bodies, carried, carried[1:])]
@@ -177,7 +177,7 @@ class NotedRounds:
         new = [t for t, n in zip(control_flow.leaves(made), after) if n not in start]
         own_values(rec, new, nodes)
         if self.layouts(after) != self.layouts(start) or len(set(after)) != len(after):
-            raise NotANode("what is carried is laid out in another way, or carried twice")
+            raise NotANode("what is carried has another layout in memory, or carried twice")
         return nodes, after
 
 

@@ -100,7 +100,7 @@ class Comparison(Session):
         any more."""
         reason = error.reason if type(error) is Wrong else Drifts(
             f"call {self.known.calls} of a kind was made eagerly once more, and {error}, though "
-            "nothing that its recording compares has changed. It goes by something that a trace "
+            "nothing that its recording compares has changed. It depends on something that a trace "
             "cannot see (a counter in an extension, a file, a clock); earlier replays may have "
             "missed it")
         self.refusals.drift = reason

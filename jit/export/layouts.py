@@ -30,7 +30,7 @@ def layouts(g: Graph) -> list[Any]:
                     raise ValueError(f"%{o} reaches out of the memory that it is a view of")
                 if Type.of(a) != g.types[o] and a.size:
                     raise ValueError(
-                        f"%{o} lies otherwise in its operand than the graph says: {Type.of(a)}, "
+                        f"%{o} has another layout in its operand than stated: {Type.of(a)}, "
                         f"not {g.types[o]}"
                     )
                 arrays[o] = a if a.size else addresses.like(g.types[o])

@@ -103,7 +103,7 @@ class Sized:
     def unknown(self) -> ExportError:
         """The error for sizes of which nobody knows what Python does with them."""
         return ExportError(
-            f"Python is told a size ({self.told}), and what it does with it is known for sizes "
+            f"Python reads a size ({self.told}), and what it does with it is known for sizes "
             f"that were recorded only: {self.dims.why_not_all()}.\n"
             "  Or write it so that it asks for none: flatten(1), unflatten, -1 in reshape."
         )
@@ -134,7 +134,7 @@ class Sized:
         """Sizes of 0 and 1 need not be within the bounds; others that are within them must."""
         small = [k for k, n in enumerate(values) if n < 2]
         if not small:
-            raise self.disagree("the sizes that Python is told become other numbers",
+            raise self.disagree("the sizes that Python reads become other numbers",
                                 self.told or "", values)
         self.dims.raise_least(small[0], values[small[0]] + 1)
 

@@ -116,7 +116,7 @@ class Members:
         signature, *_, name_size, extra_size = LOCAL.unpack(self.raw[at : at + LOCAL.size])
         low = at + LOCAL.size + name_size + extra_size
         if signature != b"PK\x03\x04" or low + info.file_size > self.size:
-            raise ArchiveError(self.path, name, "it does not lie inside of the file")
+            raise ArchiveError(self.path, name, "it is not inside the file")
         return low, low + info.file_size
 
     def __getitem__(self, name: str) -> memoryview:

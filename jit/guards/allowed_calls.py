@@ -82,7 +82,7 @@ TABLE = (
         "they compute, as far as the C functions do that they call"),
     Row("numpy", May.MAKE | May.C | May.NUMBERS,
         "arrays and numbers; what opens a file or draws is noticed"),
-    Row("triton", May.PYTHON, "it computes; a kernel is launched by an op of ours"),
+    Row("triton", May.PYTHON, "it computes; a kernel is launched by one of whet's ops"),
     Row("whet", May.ALL, "ours: what acts says so"),
     Row("builtins", May.MAKE | May.NUMBERS, "Python's own types; of its functions, see below"),
     Row("logging warnings", May.NUMBERS, "they have stand-ins, which know of numbers"),

@@ -159,7 +159,7 @@ def fused(node: Fused, ins: list[Any], env: Env, work: Work) -> Sequence[Any]:
     places = node.into
     outs = [env[places[o]] if o in places else work.room(o) for o in node.outs]
     if any(type(x) is DeviceArray and pointwise.overlaps(x, y) for x in ins for y in outs):
-        raise NoForm("results lie on operands")
+        raise NoForm("results overlap operands")
     xs = [x if type(x) is DeviceArray else np.asarray(x) for x in ins]
     made: Sequence[Any] = pointwise.compute(
         pointwise.Expressions("fused", node.exprs), xs, work.index, outs)

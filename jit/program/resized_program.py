@@ -210,7 +210,7 @@ class ResizedProgramMaker(SizeStores):
         for n, (constant, i) in of_sizes.fixed.items():
             shape, strides = self.layout(n)
             if isinstance(constant, OwnArray) or expressions_in([dims[i], *shape, *strides], {}):
-                raise Uncoded("Python looks at a constant that goes by sizes")
+                raise Uncoded("Python looks at a constant that depends on sizes")
             env[n] = part_of(constant, dims[i], like.arrays[n])
         return env
 

@@ -138,7 +138,7 @@ class SizeExpressions:
         """A number among operands. `rounded`: rounds to the type that it had."""
         if isinstance(x, np.ndarray | np.generic):
             if x.dtype != y.dtype or x.ndim or x.dtype.kind not in "iuf":
-                raise Unsized("an array that goes by sizes is an operand")
+                raise Unsized("an array that depends on sizes is an operand")
             return numeral(self.number_of_type(x, y, shapes), x.dtype)
         if type(x) is not type(y) or type(x) not in (int, float):
             raise Unsized("an operand is of another kind")
@@ -147,12 +147,12 @@ class SizeExpressions:
                 return self.natural(x, y, shapes)
             return self.natural(x + 1, y + 1, shapes) - 1
         if not x or not y or not math.isfinite(x) or not math.isfinite(y):
-            raise Unsized("a number goes by sizes")
+            raise Unsized("a number depends on sizes")
         for counted in COUNTED:
             with contextlib.suppress(Unknown):
                 return counted(self.natural(
                     x, y, shapes, lambda n: n > 1 and float(rounded(counted(n)))))
-        raise Unsized("a number goes by sizes in an unknown way")
+        raise Unsized("a number depends on sizes in an unknown way")
 
     # ---- attributes ------------------------------------------------------------------------------
     def attributes(self, node: Node, other: Node, ins: Sequence[Any]) -> Mapping[str, Any]:
@@ -186,7 +186,7 @@ class SizeExpressions:
         if equal(x, y):
             return x
         if type(x) is not int or type(y) is not int:
-            raise Unsized("something beside an operation goes by sizes")
+            raise Unsized("something beside an operation depends on sizes")
         met = [n for shape in self.shapes.values() for n in shape if self.pair(n) == (x, y)]
         return met[0] if met else self.natural(x, y, ())
 
@@ -196,7 +196,7 @@ class SizeExpressions:
             shapes = [a.shape for a in ins if type(a) is Outline]
             told = self.shape(op, x, y, shapes, told)
         if not (equal(self.valued(told, 0), x) and equal(self.valued(told, 1), y)):
-            raise Unsized(f"`{name}` of {op.name} goes by more than sizes")
+            raise Unsized(f"`{name}` of {op.name} depends on more than sizes")
         return told
 
     def valued(self, x: Any, k: int) -> Any:
@@ -213,7 +213,7 @@ class SizeExpressions:
                 return self.natural(x, y, shapes)
             return self.natural(x - 1, y - 1, shapes) + 1    # where parts begin and the last ends
         if name not in op.size_attrs or type(x) is not tuple or len(x) != len(y):
-            raise Unsized(f"`{name}` of {op.name} goes by sizes")
+            raise Unsized(f"`{name}` of {op.name} depends on sizes")
         return self.shape(op, x, y, shapes)
 
     def shape(self, op: Op, x: Sequence[int], y: Sequence[int], shapes: Sequence[Sequence[Size]],
@@ -230,7 +230,7 @@ class SizeExpressions:
         if not unknown:
             return tuple(out)
         if len(unknown) > 1 or not op.keeps_elements:
-            raise Unsized(f"a size of {op.name} goes by sizes in no known way")
+            raise Unsized(f"a size of {op.name} depends on sizes in no known way")
         others = math.prod([n for i, n in enumerate(out) if i not in unknown])
         elements = math.prod(shapes[0])
         if not elements % others == 0:

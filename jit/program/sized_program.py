@@ -96,7 +96,7 @@ class SizedProgram:
                  steady: Mapping[int, Base], follows: Mapping[int, NumbersOfNode] | None = None,
                  input_outlines: Mapping[int, Outline] | None = None) -> None:
         if like.rewritten is not None or guarded_memory.SIDE:
-            raise Unsized("named rewrites go by sizes")
+            raise Unsized("named rewrites depend on sizes")
         if not isinstance(like, LaunchProgram):
             raise Unsized("it is no program of launches")
         self.like, self.other = like, other
@@ -165,7 +165,7 @@ class SizedProgram:
     def plan(self) -> list[Step]:
         """The steps: the entries of launches, and nodes that Python runs."""
         if chain_products.wanted(self.nodes, self.like.plan.between, self.arrays):
-            raise Unsized("so much lies between products that they take rows in turn")
+            raise Unsized("products are so far apart that they take rows in turn")
         steps: list[Step] = []
         todo = self.nodes[::-1]
         while todo:
@@ -299,7 +299,7 @@ class SizedProgram:
             if n not in self.outside and n not in self.roots.fresh and n not in made:
                 a = self.held[n]
                 if type(a.room.owner) is not Brought:
-                    raise Unsized("a result lies in the arena")
+                    raise Unsized("a result is in the arena")
                 found[n] = self.roots.moving[a.room.owner.position], self.seen(n)
         return found
 

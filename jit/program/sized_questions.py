@@ -35,7 +35,7 @@ class _Facts:
             self.numbers.append(self.sizes.natural(a.value, b.value, [self.x.shape]))
             return arg(len(self.numbers))
         if not a.args or a.value != b.value:
-            raise Unsized("what is asked goes by more than sizes")
+            raise Unsized("what is asked depends on more than sizes")
         return Expr(a.op, tuple(map(self.of, a.args, b.args)), a.value)
 
     def operands(self) -> list[Outline]:
@@ -52,7 +52,7 @@ def resized(node: Ask, other: Ask, x: Outline, sizes: SizeExpressions) -> Ask:
     if likeness(node, other) is Likeness.SAME:
         return node
     if not node.asks or not other.asks or len(node.asks) != len(other.asks):
-        raise Unsized("a question goes by sizes")
+        raise Unsized("a question depends on sizes")
     facts = _Facts(x, sizes)
     asks = [(facts.of(a, b), answer) for (a, answer), (b, _) in zip(node.asks, other.asks)]
     made = node.of((*node.ins, *facts.operands()))

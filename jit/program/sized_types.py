@@ -164,7 +164,7 @@ class SizedTypes:
                 self.count(node)
             elif (node.op is not None and not node.op.any_sizes
                     and not self.is_of_one_size(node, other)):
-                raise Unsized(f"{node.op.name} may go by how large sizes are")
+                raise Unsized(f"{node.op.name} may depend on how large sizes are")
             else:
                 if isinstance(node, Guard) and node.refs()[0] in self.own:
                     self.ask_again(node)
@@ -294,7 +294,7 @@ class SizedTypes:
             return Outline(a.shape, a.dtype, a.strides)
         has_numbers = isinstance(node, OpNode) and node.op.fills is None and not node.op.is_unset
         if has_numbers and not self.is_constant(node):
-            raise Unsized(f"{node.op.name} makes numbers that go by sizes")
+            raise Unsized(f"{node.op.name} makes numbers that depend on sizes")
         return self.similar(a, b, ())
 
     def similar(self, a: Type, b: Type, shapes: Collection[Sequence[Size]]) -> Outline:
@@ -377,7 +377,7 @@ class SizedTypes:
             elif x is y or same_number(x, y):
                 out.append(x)
             elif k < own and node.op is not None and not node.op.numbers_by_size:
-                raise Unsized(f"a number that {node.op.name} goes by differs between sizes")
+                raise Unsized(f"a number that {node.op.name} depends on differs between sizes")
             else:
                 out.append(self.sizes.number(x, y, refs))
         return out

@@ -292,7 +292,7 @@ class WritesFirst(Reason):
 
 class Drifts(Reason):
     """It did something else though nothing that is compared has changed."""
-    instead = "Pass what it goes by as an argument."
+    instead = "Pass what it depends on as an argument."
 
 
 # ---- what the function reaches -------------------------------------------------------------------

@@ -184,9 +184,9 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
     first.sizes.give_up_family()
     try:
         if first.recorded.follows != other.follows:
-            raise Unsized("sizes that Python was told went elsewhere")
+            raise Unsized("sizes that Python has read went elsewhere")
         if not do_alike(first.replay.acts, other.acts):
-            raise Unsized("what it prints, logs or warns of goes by sizes")
+            raise Unsized("what it prints, logs or warns of depends on sizes")
         family = Family(first, other)
         made = family.at(other.shapes)
         if made is None:

@@ -74,7 +74,7 @@ def why(g: Graph, first: tuple[int, OpNode], second: tuple[int, OpNode], users: 
     if x.shape != y.shape:
         return f"their shapes differ: {list(x.shape)} and {list(y.shape)}"
     if lying(x) != lying(y):
-        return f"their elements lie in other orders: {x} and {y}"
+        return f"their elements are in other orders: {x} and {y}"
     too_large = f"a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
     return _between(g, k, i, users) or f"another node needs one of them before, or {too_large}"
 

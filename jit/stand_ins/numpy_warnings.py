@@ -31,7 +31,7 @@ def warning_here(rec: Recorder, function: Callable[..., Any], args: tuple[Any, .
     log = Log()
     settings: dict[str, Any] = dict(np.geterr())
     if not {"warn", "raise", "ignore"}.issuperset(settings.values()):
-        rec.refuse(OfNumPy("NumPy is told to call, print or log where numbers are wrong"))
+        rec.refuse(OfNumPy("NumPy is set to call, print or log where numbers are wrong"))
         return function(*args, **kwargs)
     logging: dict[str, Any] = {
         kind: "log" if way == "warn" else way for kind, way in settings.items()}

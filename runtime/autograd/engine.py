@@ -422,9 +422,10 @@ def _beyond(tensors):
     if level is None:
         return ""
     return (
-        f" Inside of a {level.name}, tensors have a history back to what it was given or was made "
-        "inside; that of tensors from outside lies outside of it. To differentiate by such a "
-        f"one, give it to {level.name} as an argument, and use func.grad(f, argnums) inside.")
+        f" Inside of a {level.name}, the history of a tensor reaches back to the arguments of "
+        f"{level.name}, not to tensors from outside. To differentiate with respect to a tensor "
+        f"from outside, pass it to {level.name} as an argument, and use func.grad(f, argnums) "
+        "inside.")
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False,

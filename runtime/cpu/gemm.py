@@ -446,7 +446,7 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
     swapped = n == 1 and m > 1
     if swapped:                          # a column is a row of the transpose
         if not all(x[0] in (0, o.itemsize) for x, o in zip(more, operands, strict=True)):
-            raise Unsupported("an epilogue whose operands do not lie beside a column")
+            raise Unsupported("an epilogue whose operands are not beside a column")
         m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
         more = [x[::-1] for x in more]
     kernel_epilogue = None if epilogue is None else kernels.Epilogue(epilogue, tuple([

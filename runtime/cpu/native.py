@@ -444,7 +444,7 @@ def _start():
         if _runtime is None:
             _runtime, why = {}, _obstacle()
             if not why and not _proved():
-                why = "objects lie in memory in another way than expected"
+                why = "objects have another layout in memory than expected"
             if not why:
                 try:
                     _runtime = _load_runtime()

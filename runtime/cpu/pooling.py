@@ -425,7 +425,7 @@ def max_unpool(x, index, output_size):
     at = index.reshape(n, count)
     if at.size and (at.min() < 0 or at.max() >= plane):
         raise RuntimeError(
-            f"max_unpool: indices must lie in 0..{plane - 1} for the output {tuple(output_size)}, "
+            f"max_unpool: indices must be in 0..{plane - 1} for the output {tuple(output_size)}, "
             f"but go from {at.min()} to {at.max()}")
     y = np.zeros((n, plane), x.dtype)
     np.put_along_axis(y, at, x.reshape(n, count), axis=1)

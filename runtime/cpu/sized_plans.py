@@ -26,7 +26,7 @@ class PlansBySizes:
         plans = self.made.get(sizes)
         if plans is None:
             if len(self.made) >= MOST:
-                raise OverflowError("so many sizes have no plans")
+                raise OverflowError("there are no plans for this many sizes")
             at = dict(zip(self.names, sizes, strict=True))
             plans = self.made[sizes] = self.make(*[filled(x, at) for x in self.arguments])
         if any(not 0 <= n < COUNT for p in plans for n in (p.units, p.scratch)):

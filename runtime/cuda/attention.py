@@ -51,7 +51,7 @@ class _Attention:
         from ..ops.attention import MOST_FEATURES
         from ..passes.lower_triton.attention import LOG2E
         if max(q.shape[-1], v.shape[-1]) > MOST_FEATURES:
-            raise NoForm("attention of so many features")
+            raise NoForm("attention of this many features")
         if not is_half(q):
             raise NoForm(q.dtype.name)
         self.operands = {"q": q, "k": k, "v": v}

@@ -370,7 +370,7 @@ def _seen(kernel: Specialised, tensors: list[Tensor], numbers: list[Any],
     """Make the launch as an op; False where it is none."""
     if any(t._stands_for_another for t in tensors):
         raise RuntimeError(
-            f"{kernel.source.name}: a Triton kernel knows where elements lie, so it has no form "
+            f"{kernel.source.name}: a Triton kernel works on elements in memory, so it cannot run "
             "inside of a transform. Make it a part of an operator (whet.library.triton_op), and "
             "say what a batch of calls is (register_vmap)")
     attrs = {"kernel": kernel.name, "grid": grid, "numbers": tuple(numbers),

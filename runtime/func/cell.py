@@ -68,13 +68,13 @@ class CellOp:
         return self.checked(tuple(tensors(self.called(inputs, attrs))), attrs, 0)
 
     def checked(self, outs, attrs, first):
-        """The results, if they have the shapes that were told of them: from dimension `first`."""
+        """The results, if they have the shapes seen before, compared from dimension `first` on."""
         shapes = [t._array.shape[first:] for t in outs]
         if shapes != attrs["shapes"]:
             raise RuntimeError(
-                f"func.cell: `{self.name}` gave tensors of the shapes {attrs['shapes']} before, "
-                f"and {shapes} now, for arguments of the same kind. A function that goes by more "
-                "than its arguments is no cell: leave `cell` away")
+                f"func.cell: `{self.name}` returned tensors of the shapes {attrs['shapes']} "
+                f"before, and {shapes} now, for arguments of the same kind. Only a function of its "
+                "arguments alone may be a cell: call this one without `cell`")
         return outs
 
     def batch(self, n, inputs, batched, attrs):
@@ -83,8 +83,8 @@ class CellOp:
             return self._batch(n, inputs, batched, attrs)
         except NeedsNumbers as e:
             raise NeedsNumbers(
-                f"func.cell: `{self.name}` goes by the numbers of its tensors. A function that "
-                "does is no cell: leave `cell` away") from e
+                f"func.cell: `{self.name}` depends on the numbers in its tensors, which a cell "
+                "may not: call it without `cell`") from e
 
     def _batch(self, n, inputs, batched, attrs):
         with BatchLevel(n, "different") as level:

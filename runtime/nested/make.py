@@ -135,7 +135,7 @@ def _check_places(offsets: Any, lengths: Any, count: int) -> None:
     ends = offsets[1:] if lengths is None else begins + lengths
     inside = (begins >= 0) & (ends >= begins) & (ends <= count)
     if not bool(inside.all()):
-        raise RuntimeError(f"parts must lie within the {count} rows of the values, but begin at "
+        raise RuntimeError(f"parts must be within the {count} rows of the values, but begin at "
                            f"{begins.tolist()} and end at {ends.tolist()}")
     if lengths is None and not bool((offsets[0] == 0) & (offsets[-1] == count)):
         raise RuntimeError(f"offsets must begin with 0 and end with the {count} rows of the values,"

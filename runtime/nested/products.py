@@ -12,7 +12,7 @@ from .tensor import NestedTensor, is_nested, refusal
 def _behind_the_ragged(name: str, x: NestedTensor, count: int, what: str) -> None:
     """Raise where the last dimensions are not all behind the ragged one."""
     if count > x.ndim - 1 - x._ragged:
-        raise RuntimeError(f"{name}: {what} must lie behind the ragged dimension of the input, "
+        raise RuntimeError(f"{name}: {what} must be behind the ragged dimension of the input, "
                            f"which has the shape {tuple(x.shape)}")
 
 

@@ -72,7 +72,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
             f"linear_cross_entropy: expected linear_bias shape {tuple(classes)}, got "
             f"{tuple(linear_bias.shape)}")
     if len(classes) > 1 and input.ndim == 1:
-        raise RuntimeError("linear_cross_entropy: a weight of more than 2 dimensions wants a batch")
+        raise RuntimeError("linear_cross_entropy: a weight of more than 2 dimensions needs a batch")
     of_classes = target.shape == (*input.shape[:-1], *classes)
     if ignore_index is not None and of_classes:
         raise RuntimeError(

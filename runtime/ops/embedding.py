@@ -153,8 +153,8 @@ class UnequalBags:
         self.pointers, self.n, self.count = pointers, n, pointers.shape[0] - 1
         self._lengths = pointers.diff()
         if ask(has_negative, self._lengths):
-            raise about_numbers(RuntimeError("embedding_bag: offsets must not decrease, nor lie "
-                                             "behind the end of the input"))
+            raise about_numbers(RuntimeError("embedding_bag: offsets must not decrease, nor be "
+                                             "beyond the end of the input"))
 
     def owner(self):
         """The bag of each row."""

@@ -93,7 +93,7 @@ def _written(b, forward, part, at):
     if isinstance(at["n"], int) and isinstance(at["out"], int):
         return in_onnx.by_rule(b, forward, (), at)
     if at["antialias"] or at.get("of_bytes"):
-        b.refuse("how many elements a filter takes goes by sizes that differ: leave `antialias` "
+        b.refuse("how many elements a filter takes depends on sizes that differ: leave `antialias` "
                  "out, or the size out of those that differ")
     formula = FILTERS[at["mode"]].formulas(at["scale"], at["align_corners"])[at["tap"]][part]
     number = b.cast(b.range_of(at["out"]), "f64")
@@ -368,8 +368,8 @@ def affine_grid(theta, size, align_corners=None):
     n = len(size) - 2
     _check_map(theta, size, n)
     if says_of_corners("affine_grid", align_corners) and 1 in size[2:]:
-        modes.warn("affine_grid: a dimension of one pixel lies in the middle (0) where "
-                   "align_corners is True; before PyTorch 1.3 it lay at -1.")
+        modes.warn("affine_grid: a dimension of one pixel is in the middle (0) where "
+                   "align_corners is True; before PyTorch 1.3 it was at -1.")
 
     def line(k):
         x = (F["linspace"](-1, 1, k, dtype=theta.dtype, device=theta.device)

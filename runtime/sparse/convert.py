@@ -75,7 +75,7 @@ def pointers_of(rows: Any, count: int) -> Any:
 
 def _of_blocks(coo: CooTensor, layout: Any, block: Any) -> CompressedTensor:
     if block is None:
-        raise RuntimeError(f"to_sparse: the layout {layout} wants a blocksize")
+        raise RuntimeError(f"to_sparse: the layout {layout} needs a blocksize")
     r, c = block
     n, m = coo._sizes[:2]
     if n % r or m % c:

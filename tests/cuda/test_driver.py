@@ -50,7 +50,7 @@ def test_new_memory_is_nan_and_what_is_copied_comes_back():
 def test_pageable_memory_is_no_place_for_a_copy_that_is_waited_for_later():
     d = SimulatedDriver()
     s, p, host = d.create_stream(0, 0), d.allocate(0, 16), np.arange(4, dtype=np.float32)
-    with pytest.raises(CudaError, match="wants pinned host memory"):
+    with pytest.raises(CudaError, match="needs pinned host memory"):
         d.copy(p, first_byte(host), 16, s)
     d.copy_and_wait(p, first_byte(host), 16, s)
     back = np.zeros_like(host)

@@ -153,7 +153,7 @@ def test_what_is_not_one_graph_is_refused_with_the_line(fn, said):
 
 def test_sizes_that_python_goes_by_need_bounds():
     with pytest.raises(
-        ExportError, match=r"Python is told a size \(test_sizes.py:\d+\)(.|\n)*give batch a max"
+        ExportError, match=r"Python reads a size \(test_sizes.py:\d+\)(.|\n)*give batch a max"
     ):
         whet.export(
             lambda x: x * (2 if x.shape[0] < 999 else 3), whet.ones(2, 5),

@@ -117,7 +117,7 @@ def test_kinds_of_calls_are_told_apart():
                           (lambda x: ((y := x * 2), y.bool().tolist(), y + 1)[2],
                            "a value that Python reads comes between them (test_explain.py:"),
                           (lambda x: (x.T * 2) + (x.reshape(4, 3) + 1),
-                           "their elements lie in other orders: f32[4,3] and f32[4,3]@(4,16)"),
+                           "their elements are in other orders: f32[4,3] and f32[4,3]@(4,16)"),
                           (lambda x: (x * 1j).log() + 1,
                            "a function of complex numbers has no kernel"),
                           (lambda x: ((y := x * 2), (z := y.cumsum(0)), y + z.exp())[2], None)],

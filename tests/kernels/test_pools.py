@@ -118,7 +118,7 @@ def test_a_window_without_taps_gives_nothing_back():
 def test_indices_outside_the_plane_are_ignored_or_refused():
     gy, index = np.ones((1, 1, 3), "f4"), np.array([[[0, 7, -5]]])
     same(P.max_pool_grad(gy, index, (1, 1, 4)), [[[1, 0, 0, 0]]])
-    with pytest.raises(RuntimeError, match=r"max_unpool: indices must lie in 0..3"):
+    with pytest.raises(RuntimeError, match=r"max_unpool: indices must be in 0..3"):
         P.max_unpool(gy, index, (4,))
 
 

@@ -475,7 +475,7 @@ def test_a_warning_is_of_a_line_of_the_users(call):
 
 
 @pytest.mark.parametrize("offsets, last, error", [
-    ([1, 2], False, "offsets\\[0\\] has to be 0"), ([0, 5], False, "behind the end"),
+    ([1, 2], False, "offsets\\[0\\] has to be 0"), ([0, 5], False, "beyond the end"),
     ([0, 3, 1], False, "must not decrease"), ([0, 3], True, "number of indices, 4")])
 def test_bags_lie_one_after_the_other(offsets, last, error):
     with pytest.raises(RuntimeError, match=error):

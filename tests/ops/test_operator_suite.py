@@ -198,7 +198,7 @@ def test_the_cross_entropy_of_a_linear_layer_is_that_of_its_results():
     got = F.linear_cross_entropy(x[0], w[:, 0], t[0, 0], ignore_index=0, reduction="sum")
     assert got.item() == 0
     for bad, said in (((x, w[0, 0], t), "linear_weight"), ((x, w[..., :3], t), "features"),
-                      ((x[0], w, t[0]), "wants a batch")):
+                      ((x[0], w, t[0]), "needs a batch")):
         with pytest.raises(RuntimeError, match=f"linear_cross_entropy: .*{said}"):
             F.linear_cross_entropy(*bad)
     with pytest.raises(RuntimeError, match="ignore_index cannot be specified"):

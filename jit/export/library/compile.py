@@ -109,7 +109,7 @@ class Library:
         self.inputs, self.results = described(exported)
         for d in self.inputs:
             if d.type.span[0] < 0:
-                raise ExportError(f"compile: input `{d.name}` lies backwards in memory")
+                raise ExportError(f"compile: input `{d.name}` has negative strides")
         archive = os.path.join(folder, "model.whet")
         exported.save(archive)
         kinds = [k.target for k in system.kinds]

@@ -20,7 +20,7 @@ KEYWORDS = frozenset(
 TEXT = """\
 /* {title}
 
-   Inputs and results, by number; elements lie row by row where nothing else is said:
+   Inputs and results, by number; elements are in row-major order unless stated otherwise:
 {buffers}
 
    A model is made once, a context for each thread that calls it; a call allocates nothing.

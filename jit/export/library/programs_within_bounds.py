@@ -268,7 +268,7 @@ class Ways:
         if len(self.alone) > MOST_ALONE:
             why = self.alone[values]
             raise ExportError(
-                f"compile: {self.exported.name} wants a program of its own for each of more than "
+                f"compile: {self.exported.name} needs a program of its own for each of more than "
                 f"{MOST_ALONE} sizes ({why}): narrow the bounds"
             )
         g = owning(self.exported.graph_at(values))

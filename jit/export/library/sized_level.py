@@ -244,7 +244,7 @@ class SizedWriter(Writer):
         offset: Any = a.offset
         if type(a) is Moving and type(offset) is SymbolicSize:
             if a.position not in self.memory:
-                raise Unsized("a place in a constant goes by sizes")
+                raise Unsized("a place in a constant depends on sizes")
             return Place(self.memory[a.position].base, formula(offset))
         return super().place(a)
 

@@ -72,7 +72,7 @@ class TwoRuns:
                              for p in (first, other)])
         known = {(sizes[0][k], sizes[1][k]): k for k in symbols}
         if set(known) != set(self.pairs.pairs):
-            raise Unsized("sizes are not told apart")
+            raise Unsized("sizes are not distinguished")
         self.symbols = [known[p] for p in self.pairs.pairs]
         self.follows = {o: {path: self.stated(e) for path, e in at.items()}
                         for o, at in stated.items()}
@@ -134,5 +134,5 @@ class KeptWeights(AtOnce, SizedSteady):
 
     def now(self, a: Argument, pieces: dict[int, np.ndarray]) -> int:
         if type(a) is Number and type(a.word) is not int:
-            raise Unsized("the order of weights goes by sizes")
+            raise Unsized("the order of weights depends on sizes")
         return super().now(a, pieces)

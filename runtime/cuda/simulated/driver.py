@@ -117,7 +117,7 @@ class SimulatedDriver(Driver):
         for m in self.pinned.values():
             if m.address <= address and address + size <= m.address + m.size:
                 return m.inside[address - m.address:][:size]
-        raise CudaError("a copy that is waited for later wants pinned host memory: the host may "
+        raise CudaError("a copy that is waited for later needs pinned host memory: the host may "
                         f"change or free the {size} bytes at {address:#x} before it happens")
 
     def _bytes(self, address: int, size: int) -> np.ndarray:

@@ -82,7 +82,7 @@ class Queues:
         """Do one piece of work, of any stream that can go on."""
         ready = [q for q in self.streams.values() if q.ready()]
         if not ready:
-            raise CudaError("deadlock: all streams wait for marks that nobody put anywhere")
+            raise CudaError("deadlock: all streams wait for marks that were never set")
         queue = self.chance.choice(ready)
         work = queue.work.popleft()
         self.clock += 1.0

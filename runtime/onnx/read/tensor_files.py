@@ -43,7 +43,7 @@ def _with_data(proto: Any, folder: Path | None) -> Any:
         raise OnnxError(f"tensor {proto.name!r}: {error}") from error
     size = path.stat().st_size
     if offset < 0 or offset > size or length < -1 or offset + max(length, 0) > size:
-        raise OnnxError(f"tensor {proto.name!r} lies outside of {path.name}, of {size} bytes")
+        raise OnnxError(f"tensor {proto.name!r} is outside of {path.name}, of {size} bytes")
     with path.open("rb") as file:
         file.seek(offset)
         data = file.read() if length < 0 else file.read(length)
@@ -58,7 +58,7 @@ def _with_data(proto: Any, folder: Path | None) -> Any:
 def _inside(folder: Path | None, location: str, name: str) -> Path:
     """The path of data beside the model: never one that leads out of its folder."""
     if folder is None:
-        raise OnnxError(f"tensor {name!r} lies in the file {location!r}: "
+        raise OnnxError(f"tensor {name!r} is in the file {location!r}: "
                         "load the model by its path, or pass folder=")
     root = folder.resolve()
     path = (root / location).resolve()
