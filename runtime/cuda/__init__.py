@@ -11,10 +11,20 @@ from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes as _modes
 from . import amp as amp
 from . import device_state as _m
+from . import random as random
 from . import streams as _streams
 from .driver import CudaError as CudaError
 from .driver import OutOfMemoryError as OutOfMemoryError
 from .driver import Properties as _Properties
+from .random import get_rng_state as get_rng_state
+from .random import get_rng_state_all as get_rng_state_all
+from .random import initial_seed as initial_seed
+from .random import manual_seed as manual_seed
+from .random import manual_seed_all as manual_seed_all
+from .random import seed as seed
+from .random import seed_all as seed_all
+from .random import set_rng_state as set_rng_state
+from .random import set_rng_state_all as set_rng_state_all
 from .sensors import clock_rate as clock_rate
 from .sensors import device_memory_used as device_memory_used
 from .sensors import list_gpu_processes as list_gpu_processes
@@ -51,7 +61,7 @@ def device_count() -> int:
     >>> whet.cuda.device_count() > 0            # with a GPU, or WHET_GPU=sim
     True
     """
-    return _m.machine().driver.count() if _m.is_available() else 0
+    return _m.count()
 
 
 @_declared_for_tracing.goes_by_no_size
@@ -88,7 +98,12 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def is_tf32_supported() -> bool:
-    """Has the current device products of TF32?"""
+    """Can the current device multiply in TF32?
+
+    >>> import whet
+    >>> whet.cuda.is_tf32_supported() == (whet.cuda.get_device_capability() >= (8, 0))
+    True
+    """
     return is_available() and get_device_capability()[0] >= 8
 
 
@@ -166,7 +181,12 @@ def get_device_properties(device: Any = None) -> _Properties:
 
 
 def get_device_name(device: Any = None) -> str:
-    """What a device is called."""
+    """The name of a device.
+
+    >>> import whet
+    >>> len(whet.cuda.get_device_name(0)) > 0
+    True
+    """
     return get_device_properties(device).name
 
 
@@ -182,7 +202,12 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Can a device read the memory of another one?"""
+    """Can a device read the memory of another one?
+
+    >>> import whet
+    >>> isinstance(whet.cuda.can_device_access_peer(0, 0), bool)
+    True
+    """
     one, other = _streams.index_of(device), _streams.index_of(peer_device)
     return _m.machine().driver.can_access_peer(one, other)
 
@@ -413,12 +438,20 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def reset_peak_host_memory_stats() -> None:
-    """Set the peaks of pinned memory to the current values."""
+    """Set the peaks of pinned memory to the current values.
+
+    >>> import whet
+    >>> whet.cuda.reset_peak_host_memory_stats()
+    """
     _host_statistics().reset_peak()
 
 
 def reset_accumulated_host_memory_stats() -> None:
-    """Forget what pinned memory was given out and taken back so far."""
+    """Reset the counts of pinned memory that was allocated and freed so far.
+
+    >>> import whet
+    >>> whet.cuda.reset_accumulated_host_memory_stats()
+    """
     _host_statistics().reset_accumulated()
 
 
@@ -461,90 +494,14 @@ def empty_cache() -> None:
 
 
 def empty_host_cache() -> None:
-    """Give pinned memory of the host that is kept for reuse back to the driver."""
+    """Give pinned memory of the host that is kept for reuse back to the driver.
+
+    >>> import whet
+    >>> whet.cuda.empty_host_cache()
+    """
     _modes.beyond(_MEMORY)
     if _m.is_initialized():
         _m.machine().pinned.empty_cache()
-
-
-# ---- random numbers ------------------------------------------------------------------------------
-def manual_seed(seed: int) -> None:
-    """Seed the generator of random numbers.
-
-    Numbers for devices are drawn by the one default generator, so that a program gives the same
-    ones on every device. It may be called where there is no device: then nothing happens.
-
-    >>> import whet
-    >>> whet.cuda.manual_seed(1)
-    >>> a = whet.rand(2, device="cuda")
-    >>> whet.cuda.manual_seed(1)
-    >>> whet.equal(a, whet.rand(2, device="cuda"))
-    True
-    """
-    seed = int(seed)
-    if _m.is_available():
-        from .. import random
-        random.manual_seed(seed)
-
-
-manual_seed_all = manual_seed
-
-
-def seed() -> int:
-    """Seed the generator with a number from the system; that number.
-
-    >>> import whet
-    >>> whet.cuda.seed() == whet.cuda.initial_seed()
-    True
-    """
-    from .. import random
-    return random.seed()
-
-
-seed_all = seed
-
-
-def initial_seed() -> int:
-    """The number that the generator was seeded with.
-
-    >>> import whet
-    >>> whet.cuda.manual_seed(3)
-    >>> whet.cuda.initial_seed()
-    3
-    """
-    from .. import random
-    return random.initial_seed()
-
-
-def get_rng_state(device: Any = "cuda") -> Any:
-    """The state of the one generator, which draws for all devices.
-
-    >>> import whet
-    >>> state = whet.cuda.get_rng_state()
-    >>> a = whet.rand(2, device="cuda")
-    >>> whet.cuda.set_rng_state(state)
-    >>> whet.equal(a, whet.rand(2, device="cuda"))
-    True
-    """
-    from .. import random
-    return random.get_rng_state()
-
-
-def get_rng_state_all() -> list[Any]:
-    """The state of the one generator, for each device."""
-    return [get_rng_state() for _ in range(device_count())]
-
-
-def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Let the one generator go on from such a state."""
-    from .. import random
-    random.set_rng_state(new_state)
-
-
-def set_rng_state_all(new_states: Any) -> None:
-    """Let the one generator go on from the state for the last of the devices."""
-    for state in new_states:
-        set_rng_state(state)
 
 
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
@@ -562,7 +519,11 @@ def is_current_stream_capturing() -> bool:
 
 
 def ipc_collect() -> None:
-    """Give up memory that other processes have let go: memory of devices is not shared."""
+    """Does nothing: processes share no memory of devices.
+
+    >>> import whet
+    >>> whet.cuda.ipc_collect()
+    """
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
@@ -578,9 +539,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 # where PyTorch keeps these
-memory = random = _sys.modules[__name__]
-for _name in ("memory", "random"):
-    _sys.modules[f"{__name__}.{_name}"] = memory
+memory = _sys.modules[f"{__name__}.memory"] = _sys.modules[__name__]
 
 
 def __getattr__(name: str) -> Any:

@@ -95,6 +95,11 @@ def is_available() -> bool:
     return wanted() != "off" and libcuda.device_count() > 0
 
 
+def count() -> int:
+    """The number of devices; 0 if there is no driver."""
+    return machine().driver.count() if is_available() else 0
+
+
 def machine() -> Machine:
     """The devices of this process. Raises an error that says what is missing if there are none."""
     global _machine

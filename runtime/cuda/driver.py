@@ -21,11 +21,24 @@ Begin = Callable[..., None]         # what `Driver.prepare` gives
 
 
 class CudaError(AcceleratorError):
-    """The driver refused a call, or work that was given to it earlier failed."""
+    """The driver refused a call, or work that was given to it earlier failed.
+
+    >>> import whet
+    >>> issubclass(whet.cuda.CudaError, whet.AcceleratorError)
+    True
+    """
 
 
 class OutOfMemoryError(RuntimeError):
-    """Raised when a device has too little free memory for an allocation."""
+    """Raised when a device has too little free memory for an allocation.
+
+    >>> import whet
+    >>> try:
+    ...     x = whet.empty(1 << 50, dtype=whet.int8, device="cuda")
+    ... except whet.cuda.OutOfMemoryError:
+    ...     print("too large")
+    too large
+    """
     is_out_of_memory = True
 
 

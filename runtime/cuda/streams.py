@@ -126,7 +126,14 @@ def _chosen() -> list[_Choice]:
 
 
 class ExternalStream(Stream):
-    """A stream that others made, by the driver's number of it. They see to it that it lives."""
+    """A stream that another library made, by the driver's handle of it. That library must keep it
+    alive.
+
+    >>> import whet
+    >>> s = whet.cuda.Stream()
+    >>> whet.cuda.ExternalStream(s.cuda_stream) == s
+    True
+    """
     __slots__ = ()
 
     def __new__(cls, stream_ptr: int, device: Any = None, **kwargs: Any) -> ExternalStream:
@@ -146,7 +153,14 @@ def default_stream(device: int) -> Stream:
 
 
 class stream:
-    """A `with` block whose work goes to a stream, and to its device; None changes nothing."""
+    """A `with` block whose work goes to a stream, and to its device; None changes nothing.
+
+    >>> import whet
+    >>> s = whet.cuda.Stream()
+    >>> with whet.cuda.stream(s):
+    ...     print(whet.cuda.current_stream() == s)
+    True
+    """
     __slots__ = ("stream",)
 
     def __init__(self, stream: Stream | None) -> None:
@@ -162,7 +176,17 @@ class stream:
 
 
 class Event(AnyEvent):
-    """A mark in a stream, which others wait for. It is made at its first recording."""
+    """A mark in a stream, for which the host and other streams can wait. The driver's event is made
+    at its first recording.
+
+    >>> import whet
+    >>> done = whet.cuda.Event()
+    >>> y = whet.ones(2, device="cuda") + 1
+    >>> done.record()
+    >>> done.synchronize()              # y is computed
+    >>> done.query()
+    True
+    """
     __slots__ = ("_machine", "_event", "_timing", "device_index", "__weakref__")
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Event:

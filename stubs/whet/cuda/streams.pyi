@@ -11,7 +11,7 @@ class stream:
     def stream(self) -> Stream | None: ...
 
 class Event(AnyEvent):
-    """A mark in a stream, which others wait for. It is made at its first recording."""
+    """A mark in a stream, for which the host and other streams can wait."""
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None: ...
     @property
     def cuda_event(self) -> int: """The driver's number of the event; 0 before its first recording."""
@@ -47,5 +47,5 @@ class Stream(AnyStream):
     def wait_stream(self, stream: Any) -> None: """Later work waits for all that another stream has to do now."""
 
 class ExternalStream(Stream):
-    """A stream that others made, by the driver's number of it. They see to it that it lives."""
+    """A stream that another library made, by the driver's handle of it. That library must keep it alive."""
     def __init__(self, stream_ptr: int, device: Device | None = None, **kwargs: Any) -> None: ...
