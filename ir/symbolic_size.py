@@ -8,7 +8,7 @@ theirs. So one run of the planning code gives the plans of all sizes that go the
 it.
 
 A `SymbolicSize` is no int: what needs one (an index in C, a key) does not get it, and the planning
-ends with `Unsized`. Nothing is taken for constant because nobody looked.
+ends with `Unsized`. Nothing counts as constant merely because it was not asked about.
 
 >>> from whet.ir.symbolic_size import Facts
 >>> facts = Facts([40])

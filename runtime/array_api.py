@@ -24,7 +24,15 @@ from .array_api_types import finfo as finfo
 from .array_api_types import iinfo as iinfo
 from .array_api_types import isdtype as isdtype
 from .array_api_types import result_type as result_type
-from .array_api_wrappers import _floor_divide, _like, _named, _one, _pair, _two, _whole
+from .array_api_wrappers import (
+    _floor_divide,
+    _named,
+    _number_as_tensor,
+    _of_one_tensor,
+    _of_two_operands,
+    _operands_of_one_type,
+    _rounding,
+)
 from .devices import get_default_device as _default_device
 from .dtypes import COMPLEX as _COMPLEX
 from .dtypes import FLOAT as _FLOAT
@@ -87,9 +95,9 @@ def __array_namespace_info__():
 for _n in ("abs acos acosh asin asinh atan atanh conj cos cosh exp expm1 imag isfinite isinf isnan "
            "log log1p log2 log10 logical_not negative "
            "positive real reciprocal sign signbit sin sinh square sqrt tan tanh").split():
-    globals()[_n] = _one(_n)
-bitwise_invert = _one("bitwise_invert", "bitwise_not")
-ceil, floor, trunc, _round = map(_whole, ("ceil", "floor", "trunc", "round"))
+    globals()[_n] = _of_one_tensor(_n)
+bitwise_invert = _of_one_tensor("bitwise_invert", "bitwise_not")
+ceil, floor, trunc, _round = map(_rounding, ("ceil", "floor", "trunc", "round"))
 
 
 def round(x, /):
@@ -104,8 +112,8 @@ for _n in ("add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_sh
            "less less_equal logaddexp logical_and logical_or logical_xor maximum minimum multiply "
            "nextafter not_equal pow remainder "
            "subtract").split():
-    globals()[_n] = _two(_n)
-divide, equal = _two("divide", "true_divide"), _two("equal", "eq")
+    globals()[_n] = _of_two_operands(_n)
+divide, equal = _of_two_operands("divide", "true_divide"), _of_two_operands("equal", "eq")
 
 
 def sign(x, /):
@@ -116,7 +124,7 @@ def sign(x, /):
 
 def floor_divide(x1, x2, /):
     """The quotient rounded down; of infinities and finite numbers an infinity."""
-    return _floor_divide(*_pair(x1, x2))
+    return _floor_divide(*_operands_of_one_type(x1, x2))
 
 
 def clip(x, /, min=None, max=None):
@@ -125,7 +133,8 @@ def clip(x, /, min=None, max=None):
     if x.dtype.category == _INT:
         low, high = iinfo(x.dtype).min, iinfo(x.dtype).max
         min, max = (_b.min(_b.max(b, low), high) if isinstance(b, int) else b for b in (min, max))
-    bounds = [b if b is None or isinstance(b, _Tensor) else _like(x, b) for b in (min, max)]
+    bounds = [b if b is None or isinstance(b, _Tensor) else _number_as_tensor(x, b)
+              for b in (min, max)]
     if bounds == [None, None]:
         return x.clone()
     return _F["clamp"](x, *bounds).to(x.dtype)
@@ -269,7 +278,7 @@ def searchsorted(x1, x2, /, *, side="left", sorter=None):
 
 def where(condition, x1, x2, /):
     """Elements of `x1` where the condition holds, of `x2` elsewhere."""
-    return _F["where"](condition, *_pair(x1, x2))
+    return _F["where"](condition, *_operands_of_one_type(x1, x2))
 
 
 def isin(x1, x2, /, *, invert=False):
@@ -277,7 +286,7 @@ def isin(x1, x2, /, *, invert=False):
     return _F["isin"](x1, x2, invert=invert)
 
 
-unique_all, unique_counts, unique_inverse, unique_values = map(_one,
+unique_all, unique_counts, unique_inverse, unique_values = map(_of_one_tensor,
                                                                ("unique_all", "unique_counts",
                                                                 "unique_inverse", "unique_values"))
 

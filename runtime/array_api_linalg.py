@@ -2,7 +2,7 @@
 from . import linalg as _linalg
 from .array_api_object import keeps_arrays
 from .array_api_products import matmul, matrix_transpose, tensordot, vecdot
-from .array_api_wrappers import _met, _named
+from .array_api_wrappers import _in_common_type, _named
 from .dtypes import INT, int64, uint64
 from .ops.surface import FUNCTIONS
 
@@ -19,7 +19,7 @@ def _extends(fn):
 @_extends
 def cross(x1, x2, /, *, axis=-1):
     """The cross product of vectors of three elements."""
-    return _linalg.cross(*FUNCTIONS["broadcast_tensors"](*_met(x1, x2)), dim=axis)
+    return _linalg.cross(*FUNCTIONS["broadcast_tensors"](*_in_common_type(x1, x2)), dim=axis)
 
 
 @_extends
@@ -39,7 +39,7 @@ def trace(x, /, *, offset=0, dtype=None):
 @_extends
 def outer(x1, x2, /):
     """The products of all pairs of two vectors' elements."""
-    return FUNCTIONS["outer"](*_met(x1, x2))
+    return FUNCTIONS["outer"](*_in_common_type(x1, x2))
 
 
 @_extends
@@ -63,7 +63,7 @@ def svd(x, /, *, full_matrices=True):
 @_extends
 def solve(x1, x2, /):
     """The solutions of linear equations; `x2` is one vector only where it has one dimension."""
-    x1, x2 = _met(x1, x2)
+    x1, x2 = _in_common_type(x1, x2)
     columns = x2.unsqueeze(-1) if x2.ndim == 1 else x2
     batch = FUNCTIONS["broadcast_shapes"](x1.shape[:-2], columns.shape[:-2])
     r = _linalg.solve(*[x.expand(*batch, *x.shape[-2:]) for x in (x1, columns)])

@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from . import function_protocol
-from .array_api_wrappers import _floor_divide, _met, _named, _pair
+from .array_api_wrappers import _floor_divide, _in_common_type, _named, _operands_of_one_type
 from .tensor import Tensor
 
 # whose methods the ops bring
@@ -155,11 +155,11 @@ def _operator(name, meet):
 
 for _n in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
     for _m in (f"__{_n}__", f"__r{_n}__"):
-        setattr(Array, _m, _operator(_m, _pair))
+        setattr(Array, _m, _operator(_m, _operands_of_one_type))
 for _n in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
-    setattr(Array, _n, _operator(_n, _pair))
+    setattr(Array, _n, _operator(_n, _operands_of_one_type))
 for _n in ("__matmul__", "__rmatmul__"):
-    setattr(Array, _n, _operator(_n, _met))
+    setattr(Array, _n, _operator(_n, _in_common_type))
 for _n in ("__abs__", "__neg__", "__pos__", "__invert__", "__array_function__", "__array_ufunc__",
            "__array_wrap__"):
     setattr(Array, _n, makes_arrays(getattr(Tensor, _n)))

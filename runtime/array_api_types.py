@@ -2,7 +2,7 @@
 import dataclasses
 
 from . import dtypes
-from .array_api_wrappers import _like
+from .array_api_wrappers import _number_as_tensor
 from .dtypes import BOOL, COMPLEX, FLOAT, INT, as_dtype, bool_, promote_types
 from .ops.surface import FUNCTIONS
 from .tensor import Tensor
@@ -71,7 +71,7 @@ def result_type(*arrays_and_dtypes):
     for other in found[1:]:
         t = promote_types(t, other)
     for x in numbers:
-        t = _like(FUNCTIONS["empty"](0, dtype=t), x).dtype
+        t = _number_as_tensor(FUNCTIONS["empty"](0, dtype=t), x).dtype
     return t
 
 

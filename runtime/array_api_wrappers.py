@@ -1,5 +1,5 @@
-"""Our functions with the signatures of the array API standard: what `array_api.py` makes its
-names with."""
+"""Makes whet's functions into those of the array API standard, for `array_api.py`: their names,
+examples, signatures, and the types of operands."""
 import builtins as _b
 import functools as _functools
 import math as _math
@@ -21,50 +21,53 @@ def _named(name, fn, doc=None):
     return fn
 
 
-def _named_as(name, fn, ours):
-    """A function of the standard that gives what one of ours gives, and so has its example."""
+def _named_after(name, fn, ours):
+    """Name a function of the standard, and give it the example of whet's function `ours`, which
+    returns the same."""
     says = f"`{name}` of the array API standard. See `whet.{ours.__name__}`."
     return _named(name, fn, _of_variant(says, ours.__name__, f"array_api.{name}",
                                        ours.__doc__ or ""))
 
 
 # ---- elements ------------------------------------------------------------------------------------
-def _one(name, ours=None):
+def _of_one_tensor(name, ours=None):
+    """A function of one tensor, by whet's function of that name, or of the name `ours`."""
     call = _F[ours or name]
 
     def fn(x, /):
         return call(x)
-    return _named_as(name, fn, call)
+    return _named_after(name, fn, call)
 
 
-def _whole(name):
-    """A rounding, which leaves whole numbers as they are."""
+def _rounding(name):
+    """A function that rounds floats and copies tensors of integers."""
     call = _F[name]
 
     def fn(x, /):
         return call(x) if x.dtype.category >= _FLOAT else x.clone()
-    return _named_as(name, fn, call)
+    return _named_after(name, fn, call)
 
 
-def _pair(x1, x2):
+def _operands_of_one_type(x1, x2):
     """Two operands, one of which may be a number: it takes the other's type.
 
     Tensors without dimensions count as much as others, which they do not in PyTorch's rules.
     """
     if not isinstance(x1, _Tensor):
-        return _like(x2, x1), x2
+        return _number_as_tensor(x2, x1), x2
     if not isinstance(x2, _Tensor):
-        return x1, _like(x1, x2)
-    return (x1, x2) if bool(x1.ndim) == bool(x2.ndim) else _met(x1, x2)
+        return x1, _number_as_tensor(x1, x2)
+    return (x1, x2) if bool(x1.ndim) == bool(x2.ndim) else _in_common_type(x1, x2)
 
 
-def _met(*tensors):
-    """Tensors in the type that all of them meet in."""
+def _in_common_type(*tensors):
+    """The tensors, converted to their common type."""
     t = _functools.reduce(_promote, [x.dtype for x in tensors])
     return [x if x.dtype is t else x.to(t) for x in tensors]
 
 
-def _like(x, number):
+def _number_as_tensor(x, number):
+    """A number as a tensor without dimensions, of the type of the operand `x` beside it."""
     if not isinstance(number, int | _b.float | complex):
         raise TypeError(f"an operand must be a tensor or a number, not {type(number).__name__}")
     t = x.dtype
@@ -77,12 +80,13 @@ def _like(x, number):
                       dtype=t.to_complex() if kind == _COMPLEX and t.category == _FLOAT else t)
 
 
-def _two(name, ours=None):
+def _of_two_operands(name, ours=None):
+    """A function of two operands, by whet's function of that name, or of the name `ours`."""
     call = _F[ours or name]
 
     def fn(x1, x2, /):
-        return call(*_pair(x1, x2))
-    return _named_as(name, fn, call)
+        return call(*_operands_of_one_type(x1, x2))
+    return _named_after(name, fn, call)
 
 
 def _floor_divide(x1, x2):

@@ -1,7 +1,8 @@
 """For each recorded node that computes gradients: the op's call whose gradients these are.
 
-A gradient rule is told sizes that its operands need not have: the gradient of `x.sum()` is a
-number, expanded to the sizes of `x`. They are sizes of the op's operands or results."""
+A gradient rule uses sizes that its own operands need not have: the gradient of `x.sum()` is a
+number, expanded to the sizes of `x`. They are sizes of the operands or results of `x.sum()`, which
+is why a program for other sizes must know that call."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Sizes that the user's code is told, followed to where they are used.
+"""Sizes that the user's code reads, followed to where it uses them.
 
 During a recorded run `x.shape` consists of `Number`s (see varying_numbers.py): what Python computes
 from them is recorded, and what it branches on is a guard. A Number that becomes a size of an op, or

@@ -1,8 +1,8 @@
-"""What modules, classes and Python functions, of libraries and of ours hold.
+"""Notices when a recorded run changes a library: an attribute of a module, class or function that
+is not the user's, as in `math.exp = mine` or `np.version.seen = True`. Such a run is not recorded.
 
-A run that puts something else there, as in `math.exp = mine` or `np.version.seen = True`, is not
-recorded. What code reads of them by name is compared before each replay; this is about the rest,
-which is too much to compare, and changes where something is loaded when it is first asked for.
+Attributes that code reads by name are compared before each replay. This is about all others, which
+are too many to compare. Attributes that a library loads at their first use are no changes.
 """
 from __future__ import annotations
 

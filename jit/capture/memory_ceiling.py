@@ -12,10 +12,10 @@ from whet.cpu.allocator_layout import CACHED, LIVE
 # So much may lie unused beside what was alive at most: one part in SLACK of it, and FLOOR bytes. To
 # get those again costs less than a millisecond.
 SLACK, FLOOR = 8, 1 << 21
-# Copies of what a run writes to may take so much of what the run works on, and so many bytes: a
-# recorded call is to take at most a fifth more than an eager one, and its program runs beside them.
+# Copies of what a run writes to may take one part in COPIES of what it works on, and FEW bytes: a
+# recorded call should take at most a fifth more than an eager one, and its program runs too.
 COPIES, FEW = 16, 1 << 20
-# bits: what is alive counts as the least if it is so much more
+# memory in use counts as the least if it is larger by one part in 2**NEARLY at most
 NEARLY = 6
 
 
@@ -33,18 +33,18 @@ class Ceiling:
         else:
             self.live = self.cached = None
 
-    def look(self) -> None:
-        """Called after an operation: release unused blocks if there are too many."""
+    def after_operation(self) -> None:
+        """Release unused blocks if there are too many."""
         if self.live is None:
             return
         live = self.live.value
         if live > self.most:
             self.most = live
-        elif live + self.cached.value > self.height:
+        elif live + self.cached.value > self.limit:
             memory.empty_cache()
 
     @property
-    def height(self) -> int:
+    def limit(self) -> int:
         """The bytes that may be held."""
         return max(self.before, self.most + self.most // SLACK + FLOOR)
 
@@ -54,9 +54,9 @@ class Ceiling:
         return self.most - self.start
 
     def make_room(self, size: int) -> None:
-        """Release blocks for a program that needs so many bytes, in blocks of other sizes than the
+        """Release blocks for a program that needs `size` bytes, in blocks of other sizes than the
         run's."""
-        if self.live is not None and self.live.value + self.cached.value + size > self.height:
+        if self.live is not None and self.live.value + self.cached.value + size > self.limit:
             memory.empty_cache()
 
 
@@ -69,8 +69,8 @@ class Lull:
         self.at, self.least, self.is_over = 0, math.inf, False
         self.live = allocator.heap_word(LIVE) if native.enabled() else None
 
-    def look(self, nodes: int) -> None:
-        """Called before an operation, with the number of nodes so far."""
+    def before_operation(self, nodes: int) -> None:
+        """Compare the memory in use with the least so far; `nodes`: their number so far."""
         if self.live is not None and not self.is_over:
             live = self.live.value
             if live <= self.least + (live >> NEARLY):

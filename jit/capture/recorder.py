@@ -258,7 +258,7 @@ class Recorder(Writes):
             left, self.running = self.running, before
         if left is not None:
             self.note_results(left, out)
-        self.run_memory.ceiling.look()
+        self.run_memory.ceiling.after_operation()
         return out
 
     def carry_out(self, compute: Callable[[], Any], used: Iterable[Any]) -> Any:

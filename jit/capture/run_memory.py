@@ -20,5 +20,5 @@ class RunMemory:
         """Called before an operation, with the number of nodes so far: are copies given up by
         now?"""
         self.released.passes(nodes)
-        self.lull.look(nodes)
+        self.lull.before_operation(nodes)
         return nodes >= self.copies_until

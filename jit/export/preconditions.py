@@ -1,4 +1,4 @@
-"""What must be so of a call for an exported function to be right about it."""
+"""The conditions on a call under which an exported function gives the original's results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .tree_structure import FixedPart, OmittedPart
 
 
 class Precondition:
-    """`text` is what must be so, `line` the user's line that goes by it, or ""."""
+    """`text` is the condition, `line` the user's line that depends on it, or ""."""
 
     __slots__ = ("line", "text")
 
@@ -49,7 +49,7 @@ def preconditions(
 
 
 def asked(n: Node) -> str:
-    """What a node of the graph wants to be so."""
+    """The condition that a node of the graph checks."""
     if isinstance(n, Guard):
         return f"the value of {n.ins[0]!r} is {n.expected.tolist()}"
     if isinstance(n, Ask):

@@ -1,9 +1,10 @@
 """`autograd.Function` inside of function transforms.
 
-A level makes the call in the layer beneath, by a Function made for it: its forward and backward are
-those of the user's, run in a level of the same kind (a batch) or as they are (forward mode). So
-each layer that differentiates goes by the user's backward. The level's own history is a node with a
-context of its own, whose saved tensors are of the level.
+Each transform that is active (`vmap`, `grad`, `jvp`) is a level. A level passes a call of the
+user's Function on to the level beneath, by a Function that is made for this call. That one runs the
+user's forward and backward, inside of a batch for `vmap`, directly for the others. So every level
+that differentiates uses the user's backward. In the level's own history the call is one node, with
+a context of its own that has the saved tensors as tensors of this level.
 """
 import copy
 import warnings
@@ -19,8 +20,8 @@ from .levels import NeedsNumbers, variable
 
 
 class _Inside:
-    """Where the user's code of one call runs: in the layer beneath itself, or in a batch
-    (`inner`) on top of it."""
+    """Where the user's code of one call runs: directly in the level beneath, or in a batch
+    (`inner`) on top of that."""
 
     def __init__(self, inner=None):
         self.inner = inner

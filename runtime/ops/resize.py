@@ -47,8 +47,8 @@ MODES = {
 
 
 def _in_shorts(index, weights):
-    """Weights for bytes, as PyTorch has them: whole numbers of 16 bits by a power of two. Taps
-    that meet at the end of an axis are one."""
+    """Weights for bytes, rounded as PyTorch rounds them: 16-bit integers divided by a power of two.
+    Taps that coincide at the end of an axis become one."""
     weights = weights.copy()
     for k in range(1, weights.shape[1]):
         met = index[:, k] == index[:, k - 1]
@@ -70,8 +70,8 @@ def _kept_taps(mode, of_bytes=False, **map_):
 
 
 def _taps(count, **map_):
-    """`_kept_taps`, of which there must be so many. Where antialiasing shrinks an axis, their
-    number goes by its sizes, and a trace has the ops of as many as it recorded."""
+    """`_kept_taps`; raises unless there are `count` of them. Where antialiasing shrinks an axis,
+    their number depends on its sizes, but a trace has as many ops as were recorded."""
     places, weights = _kept_taps(**map_)
     if len(places) != count:
         raise ValueError(f"interpolate: {len(places)} taps where there were {count}")
@@ -127,17 +127,17 @@ def _kept_sums(dtype, transposed, **map_):
 
 @functools.lru_cache(256)
 def _kept_arrays(dtype, **map_):
-    """(places, weights or None) of each tap, for calls that nobody looks at."""
+    """(places, weights or None) of each tap, as arrays that are kept between calls."""
     places, weights = _kept_taps(**map_)
     return [(p, None if weights is None else np.array(weights[k]).astype(dtype.np))
             for k, p in enumerate(places)]
 
 
 def _tensors(x, **map_):
-    """(places, weights or None) of each tap, as tensors; where a trace looks on they come of ops
-    that go by the sizes."""
+    """(places, weights or None) of each tap, as tensors. A trace gets them from ops that depend on
+    the sizes, so that it holds for other sizes too."""
     plain = {**map_, "n": int(map_["n"]), "out": int(map_["out"])}
-    if _nobody_looks_inside(x):
+    if _is_one_call_inside(x):
         return [(literal(p), None if w is None else literal(w))
                 for p, w in _kept_arrays(x.dtype, **plain)]
     places, weights = _kept_taps(**plain)
@@ -156,7 +156,7 @@ def _along(x, dim, vector):
 
 
 def _resample(x, dim, **map_):
-    """Each tap of all places together. Eager calls that nobody looks at add them up at once."""
+    """The sums of all taps: tap by tap, or all by one kernel where nothing records the call."""
     if _at_once(x, map_):
         return apply(resample_op, (x,), {"dim": dim, "transposed": False, **map_})
     out, taps = None, _tensors(x, **map_)
@@ -170,8 +170,8 @@ def _resample(x, dim, **map_):
 
 
 def _joined(x, taps):
-    """What taps read: their gradients are added to each other before they meet others of `x`, as
-    they are where all taps are taken at once."""
+    """The tensor that taps read: a view, so that the gradients of taps are added to each other
+    before other gradients of `x`, as the kernel for all taps does."""
     return x.view_as(x) if len(taps) > 1 and x.requires_grad else x
 
 
@@ -190,13 +190,14 @@ def _spread(g, dim, **map_):
 
 
 def _at_once(x, map_):
-    """Is there one kernel for all taps, and nobody who wants to see each?"""
-    return (_nobody_looks_inside(x) and x._array.size > 0
+    """May one kernel add up all taps, and is there one?"""
+    return (_is_one_call_inside(x) and x._array.size > 0
             and axis_taps.fits(x._array, len(_kept_taps(**map_)[0])))
 
 
-def _nobody_looks_inside(x):
-    """Are the operands the CPU's, and is there no observer of the parts of calls?"""
+def _is_one_call_inside(x):
+    """May a call on the CPU compute all taps together, since nothing records or transforms the ops
+    inside of it?"""
     return (not any([o.wants_parts for o in modes.state.observers]) and not size_arguments.followers
             and type(x._array) is np.ndarray)
 

@@ -459,13 +459,13 @@ def held():
 @compiled
 def test_a_recorded_run_holds_little_more_than_what_is_alive(monkeypatch):
     _, step = trained([300, 400, 500, 600, 700, 800, 900])
-    most, seen, look = [0], [], memory_ceiling.Ceiling.look
+    most, seen, look = [0], [], memory_ceiling.Ceiling.after_operation
 
     def looked(self):
         most[0] = max(most[0], memory.stats()["live"])
         look(self)
         seen.append(held() / (most[0] + most[0] / memory_ceiling.SLACK + memory_ceiling.FLOOR))
-    monkeypatch.setattr(memory_ceiling.Ceiling, "look", looked)
+    monkeypatch.setattr(memory_ceiling.Ceiling, "after_operation", looked)
     memory.empty_cache()
     step(whet.randn(4, 300))                 # makes the optimizer's state
     jit.trace(step)(whet.randn(4, 300))
@@ -534,7 +534,7 @@ def test_the_ceiling_is_what_was_held_or_little_more_than_what_was_alive(
     ceiling.before, ceiling.most = before * mb, alive * mb
     ceiling.live, ceiling.cached = (type("Word", (), {"value": n * mb}) for n in (alive, unused))
     ceiling.make_room(size * mb)
-    ceiling.look()
+    ceiling.after_operation()
     assert bool(emptied) != fits
 
 

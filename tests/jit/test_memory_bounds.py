@@ -118,7 +118,7 @@ def test_what_the_run_has_let_go_of_makes_room_for_its_check(make, monkeypatch):
 
     def noted(self, size):
         make_room(self, size)
-        held.append(self.live.value + self.cached.value + size <= self.height
+        held.append(self.live.value + self.cached.value + size <= self.limit
                     or not self.cached.value)
     monkeypatch.setattr(Ceiling, "make_room", noted)
     monkeypatch.setattr(memory, "once", lambda size: held.append("check") or once(size))

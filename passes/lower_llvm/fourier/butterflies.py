@@ -1,4 +1,4 @@
-"""Transforms of few numbers in registers, and passes of them over many.
+"""Fourier transforms of a few numbers in registers, and the passes over memory that apply them.
 
 A number is a pair of vectors, its real and its imaginary part. The order of a pass is the one that
 is written here, lane by lane: which transforms share a vector changes no bit.

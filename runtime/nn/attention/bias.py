@@ -1,4 +1,4 @@
-"""Masks under which each query sees the keys before it, for as many queries as keys or not.
+"""Causal masks, by which each query sees the keys before it; queries and keys may differ in number.
 
     from whet.nn.attention.bias import causal_lower_right
 
@@ -18,25 +18,25 @@ def causal_upper_left(*size):
     tensor([[1, 0, 0, 0],
             [1, 1, 0, 0]], dtype=whet.int32)
     """
-    queries, keys = both(size)
+    queries, keys = _queries_and_keys(size)
     return ones(queries, keys, dtype=boolean).tril()
 
 
 def causal_lower_right(*size):
-    """The last query sees all keys: the queries are those of the last keys, as where the keys of
-    what was read before are kept.
+    """The last query sees all keys: the queries belong to the last keys, as in generation with a
+    cache of earlier keys.
 
     >>> from whet.nn.attention.bias import causal_lower_right
     >>> causal_lower_right(2, 4).int()
     tensor([[1, 1, 1, 0],
             [1, 1, 1, 1]], dtype=whet.int32)
     """
-    queries, keys = both(size)
+    queries, keys = _queries_and_keys(size)
     return ones(queries, keys, dtype=boolean).tril(keys - queries)
 
 
-def both(size):
-    """The numbers of queries and of keys."""
+def _queries_and_keys(size):
+    """The numbers of queries and of keys, as they were given."""
     if len(size) != 2:
         raise ValueError(f"a causal mask is of two sizes, queries and keys, not {len(size)}")
     return size

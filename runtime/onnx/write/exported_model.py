@@ -1,4 +1,5 @@
-"""What `whet.export` gives, as a model: constants by their names, samples to check it with."""
+"""An exported function as an ONNX model, whose constants keep their names, with samples to check
+it."""
 
 from __future__ import annotations
 
