@@ -93,7 +93,7 @@ def _handed_on():
     return Layer().step, lambda i: (whet.ones(3 + i % 7) * i,)
 
 
-@row("a hidden state `(h, c)` that is laid anew")
+@row("a hidden state `(h, c)` that each call replaces")
 def _hidden():
     o = Box(state=(whet.zeros(2), whet.zeros(2)))
     def f(x):
@@ -103,7 +103,7 @@ def _hidden():
     return f, lambda i: (whet.ones(2) * i,)
 
 
-@row("a list or a dict of tensors that is laid anew")
+@row("a list or a dict of tensors that each call replaces")
 def _memories():
     o = Box(memories=[whet.zeros(2), whet.zeros(2)], last={"mean": whet.zeros(2)})
     def f(x):
