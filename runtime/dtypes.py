@@ -190,7 +190,7 @@ def from_numpy(np_dtype):
 
 
 def check_converted(*types):
-    """Raise where a type is one whose bytes nobody converts."""
+    """Raise for a type whose bytes have no conversion."""
     for d in types:
         if d.category == STORED and d in PACKED_TYPES:
             raise NotImplementedError(f"\"copy_\" not implemented for '{d.letter}'")

@@ -183,7 +183,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 class _Without:
-    """Inside, so many of the modes that were entered last are not asked."""
+    """Inside, this number of the modes that were entered last are not asked."""
     __slots__ = ("count", "before")
 
     def __init__(self, count):
@@ -256,7 +256,7 @@ OF_THE_CLASS = frozenset("__new__ __init__ __init_subclass__ __torch_function__ 
 
 
 def _is_to_be_asked(name, member):
-    """Is a member of `Tensor` a function or an attribute that asks nobody itself?"""
+    """Is a member of `Tensor` a function or an attribute that consults no override itself?"""
     if name in OF_THE_CLASS or name[0] == "_" and not name.endswith("__"):
         return False
     if isinstance(member, types.FunctionType):

@@ -46,7 +46,7 @@ class Generator:
         return self
 
     def seed(self):
-        """Start a stream that nobody else has; returns its seed."""
+        """Start a stream that is not used yet; returns its seed."""
         modes.beyond("the random numbers are seeded by chance")
         self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
         return self._seed
@@ -70,7 +70,7 @@ class Generator:
             return self._seed, at
 
     def go_back(self, before, count):
-        """Be at the position before a draw of `count` counters again, if nobody has moved on
+        """Be at the position before a draw of `count` counters again, if nothing has moved on
         since."""
         seed, at = before
         with self._lock:

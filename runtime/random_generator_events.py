@@ -1,4 +1,4 @@
-"""What happens to a generator of random numbers beside draws: whoever observes a run is told."""
+"""What happens to a generator of random numbers beside draws: the observers of a run hear of it."""
 
 
 class Event:
@@ -47,6 +47,6 @@ class StateSet(Event):
 
 
 class SeedAsked(Event):
-    """Somebody wants to know the generator's seed."""
+    """The generator's seed is read."""
     __slots__ = ()
     unobserved = "the seed of a generator is asked for"

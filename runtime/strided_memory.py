@@ -92,5 +92,5 @@ def _offset(a, shape, strides, offset):
 
 
 def alone(a):
-    """An array as one that has memory of its own: what lies beside it is nobody's."""
+    """An array as one that has memory of its own: the memory beside it is not used."""
     return np.asarray(_Memory(a, address(a), a.shape, a.strides)).view(a.dtype)

@@ -381,7 +381,7 @@ wants_gradient = Tensor.requires_grad.fget
 
 
 def not_a_leaf(wanted):
-    """The error of a computed tensor that was told to require a gradient, or none."""
+    """The error where a computed tensor is set to require a gradient, or not to."""
     return RuntimeError(
         "you can only change requires_grad flags of leaf variables." + ("" if wanted else (
             " If you want to use a computed variable in a subgraph that doesn't require "

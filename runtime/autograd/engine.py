@@ -203,8 +203,8 @@ def _accumulate_leaves(leaves, create):
 
 
 def _backward(node, g, keep, need, targets):
-    """The gradients that a node gives. Some ops write over what they saved where nobody reads it
-    again, and some can leave out what does not lead to a target."""
+    """The gradients that a node gives. Some ops write over what they saved where nothing else reads
+    it again, and some can leave out what does not lead to a target."""
     op = node.op
     walk: Any = modes.state.walk
     walk.at = node

@@ -50,7 +50,7 @@ class _Inside:
         return batching.repeated(value, self.inner.size)
 
     def gradient(self, x, batched):
-        """The gradient of an argument, as the layer beneath wants it."""
+        """The gradient of an argument, in the form that the level beneath expects."""
         if x is None or self.inner is None:
             return x
         value = self.full(x)
@@ -162,7 +162,7 @@ def _finished(level, done, cls, args, outs, saved, others):
 
 # ---- in a batch ----------------------------------------------------------------------------------
 class VmapInfo:
-    """What a Function's `vmap` is told of the batch."""
+    """What a Function's `vmap` gets to know about the batch."""
 
     def __init__(self, batch_size, randomness):
         self.batch_size, self.randomness = batch_size, randomness

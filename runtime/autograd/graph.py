@@ -36,7 +36,7 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Say that a tensor (or each of several) was written to by code that nobody here sees.
+    """Say that a tensor (or each of several) was written to by code that whet cannot see.
 
     >>> import whet
     >>> x = whet.ones(2)

@@ -70,8 +70,8 @@ def check_not_of_function(t, name):
 
 
 def writes_at_once(t):
-    """May `t` be written without a record: no gradient flows to it, nobody watches, and it is no
-    tensor of inference mode?"""
+    """May `t` be written without a record: no gradient flows to it, no observer watches, and it is
+    no tensor of inference mode?"""
     flags = modes.state.flags
     return (not flags & (modes.INFERENCE | modes.SPECIAL) and not t._rg & IN_INFERENCE
             and not (flags & modes.GRAD and t.requires_grad))

@@ -184,7 +184,8 @@ def _keep_one(calls, outs):
 
 
 def _let_go(calls):
-    """Calls and their parts hold each other no longer, so that they go when nobody uses them."""
+    """Calls and their parts hold each other no longer, so that they are freed when they are no
+    longer used."""
     for c in calls:
         for part in c.parts:
             part.call = None

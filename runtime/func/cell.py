@@ -111,7 +111,7 @@ class CellOp:
         return found
 
     def _tried(self, operands, attrs):
-        """The result for stand-ins, which nobody sees."""
+        """The result for stand-ins, which only whet sees."""
         observers, flags, state.observers = state.observers, state.flags, ()
         modes.set_flags(0)
         try:

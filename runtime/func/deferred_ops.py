@@ -124,7 +124,7 @@ class PendingLevel(Level):
         self.pending.clear()
 
     def let_go(self):
-        """The function has returned: nobody may use its tensors from now on."""
+        """The function has returned: its tensors may not be used from now on."""
         for t in self.tensors:
             t.__class__ = EscapedTensor
         self.tensors.clear()

@@ -13,7 +13,7 @@ from .sample_inputs import Sample
 
 
 def example_ndim(x, has_batch):
-    """The dimensions of an operand as the op is told them."""
+    """The dimensions of an operand as the op's arguments give them."""
     return x._array.ndim - 1 if has_batch else x._array.ndim
 
 
@@ -95,9 +95,9 @@ def _places(n):
 
 
 def folded(*sizes, first=None):
-    """The rule of an op whose operands (or the `first` so many) have a dimension of independent
-    items in front: the examples are more of them. `sizes`: attributes that are shapes which begin
-    with the number of items."""
+    """The rule of an op whose operands (or the first `first` of them) have a dimension of
+    independent items in front: the examples are more of them. `sizes`: attributes that are shapes
+    which begin with the number of items."""
     def rule(op, n, inputs, batched, attrs):
         inputs = [
             *all_batched(n, inputs[:first], batched), *([] if first is None else inputs[first:])]

@@ -126,7 +126,7 @@ class Watch(Observer):
         return t
 
     def unseen(self, run, *args):
-        """Do something, with nobody watching."""
+        """Do something that no observer sees."""
         modes.state.observers = ()
         try:
             return run(*args)

@@ -35,7 +35,7 @@ class Passing(Observer):
 
     @staticmethod
     def is_recorded():
-        """Is what runs now recorded, so that nobody else may take part?"""
+        """Is what runs now recorded, so that no other mode may take part?"""
         return any([o.records and not isinstance(o, Passing) for o in state.observers])
 
     # ---- what passes -----------------------------------------------------------------------------

@@ -29,7 +29,7 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = C.c_void_p, [C.py_object, 
 
 
 def tensor_in_capsule(capsule):
-    """The DLTensor in a capsule that nobody has taken yet."""
+    """The DLTensor in a capsule that was not consumed yet."""
     name = _capsule_name(capsule) if type(capsule).__name__ == "PyCapsule" else None
     if name not in _NAMES:
         raise RuntimeError(

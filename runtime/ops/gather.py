@@ -136,7 +136,8 @@ def one_dim(x, n):
 
 
 def onto_zeros(op, shape, source, index, attrs):
-    """What a `WriteOp` makes of zeros: these themselves, not a copy, where nobody sees it."""
+    """What a `WriteOp` makes of zeros: these themselves, not a copy, where that has no other
+    effect."""
     out = zeros(shape, dtype=source.dtype, device=source.device)
     if (modes.state.flags & (modes.SPECIAL | modes.GRAD) or not shape
             or devices.is_elsewhere(out._array)):

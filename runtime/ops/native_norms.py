@@ -1,4 +1,4 @@
-"""Normalisations together with the statistics that they go by, as PyTorch's own code calls them.
+"""Normalisations together with the statistics that they use, as PyTorch's own code calls them.
 Gradients flow through the statistics of `native_group_norm` alone."""
 from .argument_guards import check_flag
 from .half_precision import wide

@@ -8,7 +8,7 @@ from .question_kernels import asked
 
 
 def fixed_number(number):
-    """A whole number that a question goes by, as a plain int: where a trace follows it, it is a
+    """A whole number that a question depends on, as a plain int: where a trace follows it, it is a
     guard from here on."""
     return operator.index(number) + 0
 

@@ -73,7 +73,7 @@ class Observer:
         """Somebody asks for a setting; `setting()` is what it is."""
 
     def goes_by(self, holder):
-        """What happens goes by the attributes of an object of ours."""
+        """What happens depends on the attributes of one of whet's objects."""
 
     def warns(self, message, category, stacklevel):
         """The framework warns. Was it done?"""

@@ -44,7 +44,8 @@ class _MaxPool(Op):
 
 
 def _largest(name, kernel, indexed, samples, onnx):
-    """The values alone: what is computed where nobody asks for positions and no gradient will."""
+    """The values alone: what is computed where neither the caller nor a gradient needs
+    positions."""
     return Op(name, lambda x, **at: kernel(x, **at, indices=False)[0],
               lambda g, _y, x, **at: [
                   max_pool_grad_op(g, indexed(x, **at)[1], x_shape=x.shape, **at)],

@@ -92,7 +92,7 @@ class OfNumbers(Op):
 
 
 class SizeOf(Op):
-    """A size that Python was told, as a number. `of` and `dim` say of which value of a recorded
+    """A size that Python has read, as a number. `of` and `dim` say of which value of a recorded
     run, and of which of its dimensions; `less` is taken off it; `value` is what that was."""
     total = any_sizes = True
     value_attrs = frozenset(("of",))
@@ -103,8 +103,8 @@ class SizeOf(Op):
 
 
 class AsLength(Op):
-    """A tensor whose length goes by a number of a tensor, which says that sizes are made of it. No
-    length is 0 or 1, which differ from others in more than how large they are."""
+    """A tensor whose length depends on a number in a tensor, which says that sizes are made of it.
+    No length is 0 or 1, which differ from others in more than how large they are."""
     sized_by_data = True
 
     def forward(self, number):

@@ -156,7 +156,7 @@ class RandomOp(Op):
         return -(-math.prod(shape) // self.draw.per)
 
     def next(self, generator, shape):
-        """The next numbers of a generator, on the host, with nobody watching."""
+        """The next numbers of a generator, on the host, unseen by observers."""
         blocks, make = self.maker(shape)
         return make(*generator.take(blocks))
 
@@ -210,7 +210,7 @@ class FewDraws(Op):
         return flat.reshape(size)
 
     def takes(self, n):
-        """Does it draw so many?"""
+        """Does it draw this many?"""
         return 0 < n <= FEW and not n % self.draw.per
 
     def maker(self, size):

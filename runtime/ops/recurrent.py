@@ -213,8 +213,8 @@ class RecurrentOp(_StepsOp):
         return series[0], *(made[f"state{i}"] for i in range(n)), *series[1:]
 
     def last_backward(self, node, g):
-        """`backward` of a node that runs for the last time: where nobody else can see what it kept,
-        gradients are written over that."""
+        """`backward` of a node that runs for the last time: where nothing else refers to what it
+        kept, gradients are written over that."""
         if (modes.state.observers or modes.state.flags & modes.GRAD
                 or any(type(x) is not SavedOutput for x in node.outputs if x is not None)):
             return self.backward(node, g)

@@ -472,7 +472,7 @@ view_of = tensor_base.native_view_of or _view_of
 
 
 def unrecorded(t):
-    """Can a view of `t` be made now without a node, and with nobody watching?"""
+    """Can a view of `t` be made now without a node, and without an observer?"""
     flags = state.flags
     return (not flags & SPECIAL
             and not (flags & GRAD and (

@@ -315,7 +315,7 @@ def _bincount(a, weights=None, *, minlength):
 
 
 def _bincount_alone(out, a, weights=None, *, minlength):
-    """Counts by launches, where the number of them does not go by the data."""
+    """Counts by launches, where the number of them does not depend on the data."""
     if out.shape != (minlength,) or not indexed.suit(out, a):
         return False
     at = indexed.converted(a, indexed.I64)

@@ -25,7 +25,7 @@ from .view import reshape, squeeze_op
 
 
 def _check_topk(a, dim, k):
-    """Are there so many elements along a dimension?"""
+    """Are there this many elements along a dimension?"""
     n = a.shape[dim] if a.ndim else 1
     if not 0 <= k <= n:
         raise RuntimeError(

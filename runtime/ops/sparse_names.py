@@ -13,7 +13,7 @@ def _rules():
 
 @method()
 def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-    """The tensor as a sparse one: of so many sparse dimensions, or of a layout.
+    """The tensor as a sparse one, with a number of sparse dimensions, or a layout.
 
     >>> import whet
     >>> whet.eye(2).to_sparse().indices()

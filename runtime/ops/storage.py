@@ -62,7 +62,7 @@ class Storage:
 
 
 class UntypedStorage(Storage):
-    """The memory under a tensor and its views, as bytes; or new memory of so many bytes, or of
+    """The memory under a tensor and its views, as bytes; or new memory of a number of bytes, or of
     these.
 
     >>> import whet
@@ -141,8 +141,8 @@ class UntypedStorage(Storage):
 
 
 class TypedStorage(Storage):
-    """The memory under a tensor and its views, as elements; or new memory of so many elements, or
-    of these, or that of a storage of bytes.
+    """The memory under a tensor and its views, as elements; or new memory of a number of elements,
+    or of these, or that of a storage of bytes.
 
     >>> import whet
     >>> s = whet.TypedStorage([1, 2], dtype=whet.int16)
@@ -231,7 +231,7 @@ def _listed(storage):
 
 
 def _new_memory(name, x, dtype, device):
-    """An array of so many elements, not filled, or of the elements of a sequence."""
+    """An array of a number of elements, not filled, or of the elements of a sequence."""
     if is_tensor(x) or not isinstance(x, int) and not hasattr(x, "__len__"):
         raise TypeError(f"{name}: argument 'data' must be a size or a sequence, but got "
                         f"{type(x).__name__}")
@@ -257,7 +257,7 @@ def storage(self):
 
 
 def _handed_out(t):
-    """The tensor, of whose memory anybody may ask anything from now on."""
+    """The tensor, whose memory other code may read and write from now on."""
     if modes.state.observers:
         modes.state.observers[-1].handed_out(t)
     return shown(t)

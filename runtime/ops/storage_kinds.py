@@ -10,7 +10,7 @@ class StorageType(ClassOfDtype):
     """A kind of storage: makes storages of a type on a kind of devices, and knows them."""
 
     def __call__(cls, *args, wrap_storage=None):
-        """New memory of so many elements, or of these, or that of a storage of bytes."""
+        """New memory of a number of elements, or of these, or that of a storage of bytes."""
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype,
                             device=None if wrap_storage is not None else cls.device_type)
 

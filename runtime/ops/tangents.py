@@ -12,8 +12,8 @@ from .registry import apply, is_tensor
 
 
 class _Local(Node):
-    """A node of a call that nobody else knows: its results are themselves, with whatever history
-    they have."""
+    """A node of a call that nothing else refers to: its results are themselves, with whatever
+    history they have."""
     __slots__ = ("results",)
 
     def saved_outputs(self):

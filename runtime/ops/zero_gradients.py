@@ -7,7 +7,7 @@ from .surface import FUNCTIONS
 
 
 def attached(result, *inputs):
-    """A result whose gradient for the inputs is zero, where one of them wants a gradient."""
+    """A result whose gradient for the inputs is zero, where one of them requires a gradient."""
     wanting = [x for x in inputs if is_tensor(x) and x.requires_grad]
     return apply(attached_op, (result, *wanting), {}) if wanting else result
 

@@ -44,7 +44,7 @@ def decayed(kind, p, g, decay):
 
 
 def decay_number(kind, lr, weight_decay):
-    """The number that `decayed` wants."""
+    """The number that `decayed` takes."""
     return 1 - lr * weight_decay if kind[1] == "decoupled" else weight_decay
 
 
@@ -61,7 +61,7 @@ def mix(near, a, b, t, rest):
 
 
 class _Moments(Elementwise):
-    """What relatives of Adam go by."""
+    """What relatives of Adam compute their steps from."""
 
     def kind(self, group):
         return *decay_kind(group), bool(group["betas"][0] > 0.5)

@@ -18,7 +18,7 @@ from ..ops.registry import OURS
 
 
 class Formula:
-    """One formula. `op`: None where it is one of the operands; `reads`: the operands that it wants,
+    """One formula. `op`: None where it is one of the operands; `reads`: the operands that it reads,
     by position. `target`: the one that the result replaces, which comes first. `result`: the type
     to round it to, of numbers in float64."""
     __slots__ = ("expression", "op", "reads")

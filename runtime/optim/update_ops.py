@@ -130,8 +130,9 @@ def update_op(cls: type, kind: tuple[Any, ...]) -> Update:
 
 
 def blocks(sizes: Sequence[int]) -> tuple[np.ndarray, int, int]:
-    """How the kernel of an update shares out tensors of so many elements: the table of their first
-    blocks and their sizes, the number of all blocks, and how many are worth a thread."""
+    """How the kernel of an update distributes tensors of these numbers of elements: the table of
+    their first blocks and their sizes, the number of all blocks, and how many are worth a
+    thread."""
     from whet.passes.lower_llvm.elements.many_tensors import BLOCK
     counts = [-(-n // BLOCK) for n in sizes]
     total = sum(counts)

@@ -1,5 +1,5 @@
-"""Statements timed as `torch.utils.benchmark` times them: on so many threads, in blocks that are
-long enough for the clock, with the spread told beside the median.
+"""Statements timed as `torch.utils.benchmark` times them: on a number of threads, in blocks that
+are long enough for the clock, with the spread told beside the median.
 
     >>> from whet.utils import benchmark
     >>> t = benchmark.Timer("x @ x", setup="import whet; x = whet.ones(8, 8)", label="products")
@@ -31,7 +31,7 @@ RUNS = 5                         # fewer say nothing of the spread
 
 
 def unit_of(seconds: float) -> tuple[str, float]:
-    """The unit that a time is told in, and its seconds."""
+    """The unit in which a time is printed, and its seconds."""
     return next(((u, s) for u, s in UNITS if seconds >= s), UNITS[-1])
 
 
@@ -73,7 +73,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """So many figures of the median can be told from the spread."""
+        """The number of digits of the median that the spread leaves meaningful."""
         spread = max(self.iqr, self.median * 1e-4)
         return max(1, min(4, math.ceil(-math.log10(spread / self.median)) if self.median else 1))
 
@@ -156,7 +156,7 @@ class Timer:
                 whet.set_num_threads(before)
 
     def timeit(self, number: int = 1000000) -> Measurement:
-        """One run of so many loops, after a hundredth as many to warm up."""
+        """One run of this number of loops, after a hundredth as many to warm up."""
         with self._threads():
             self._run(max(number // 100, 1))
             return Measurement(number, [self._run(number)], self)

@@ -32,8 +32,8 @@ MISSING = object()
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told: `op_output` is what the op gave. It is asked in the first run alone:
-    `is_recompute` is False."""
+    """What a policy gets to know: `op_output` is the op's result. It is asked in the first run
+    alone: `is_recompute` is False."""
 
     def __init__(self, *, is_recompute, op_output=None):
         self.is_recompute, self.op_output = is_recompute, op_output

@@ -22,7 +22,7 @@ class Generator:
     def get_state(self) -> Tensor: """The position as a tensor of bytes."""
     def initial_seed(self) -> int: """The seed of the stream."""
     def manual_seed(self, seed: int) -> Generator: """Start the stream of `seed` from its beginning."""
-    def seed(self) -> int: """Start a stream that nobody else has; returns its seed."""
+    def seed(self) -> int: """Start a stream that is not used yet; returns its seed."""
     def set_state(self, state: Tensor) -> Self: """Go to a position that `get_state` gave."""
 
 class fork_rng:

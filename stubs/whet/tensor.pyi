@@ -647,7 +647,7 @@ class Tensor:
     def to_dense(self, dtype: _dtype | None = None, *, masked_grad: _bool | None = None) -> Tensor: """The tensor itself: all tensors are dense."""
     def to_device(self, device: Device, /, *, stream: Any = None) -> Tensor: """The tensor on another device, as the array API standard has it."""
     def to_padded_tensor(self, padding: _float, output_size: Ints | None = None) -> Tensor: """A dense tensor of the parts of a nested one, filled up to one length."""
-    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Layout | None = None, blocksize: tuple[_int, _int] | None = None, dense_dim: _int | None = None) -> Tensor: """The tensor as a sparse one: of so many sparse dimensions, or of a layout."""
+    def to_sparse(self, sparse_dim: _int | None = None, *, layout: Layout | None = None, blocksize: tuple[_int, _int] | None = None, dense_dim: _int | None = None) -> Tensor: """The tensor as a sparse one, with a number of sparse dimensions, or a layout."""
     def to_sparse_bsc(self, blocksize: tuple[_int, _int], dense_dim: _int | None = None) -> Tensor: """The blocks that are not zero, column by column."""
     def to_sparse_bsr(self, blocksize: tuple[_int, _int], dense_dim: _int | None = None) -> Tensor: """The blocks that are not zero, row by row."""
     def to_sparse_coo(self) -> Tensor: """The elements that are not zero, with their places."""

@@ -28,7 +28,7 @@ def _sliced_mask_mod_error(batch, head, token_q, token_kv):
 
 
 def over_positions(fn, scores=0):
-    """A function of (batch, head, q_idx, kv_idx), and before those of so many scores, as one over
+    """A function of (batch, head, q_idx, kv_idx), and before those of `scores` scores, as one over
     all positions at once: its result has four dimensions."""
     for place in (3, 2, 1, 0):
         at = tuple(0 if i == place else None for i in range(4))

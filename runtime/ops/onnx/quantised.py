@@ -12,7 +12,7 @@ from . import quantised_pairs
 
 
 def _one(b, x, dtype):
-    """A scale or a zero point as the operator wants it: (value, axis); None where it goes along
+    """A scale or a zero point in the operator's form: (value, axis); None where it goes along
     several axes."""
     if not hasattr(x, "dtype"):
         return b.constant(np.asarray(x, dtype)), 0

@@ -68,7 +68,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class ProcessWorkers:
-    """Processes that answer requests. They end when nobody has this any more."""
+    """Processes that answer requests. They end when this object is freed."""
 
     def __init__(self, job: Job, context: Any) -> None:
         self.count = job.workers
@@ -145,7 +145,7 @@ class ProcessWorkers:
         return Answer(message.epoch, message.number, None, error)
 
     def _ended(self, i: int) -> None:
-        """A worker is gone: whoever waits for its batches is told why."""
+        """A worker has died: those waiting for its batches get an error that says why."""
         process = self.processes[i]
         process.join(GRACE)
         wanted = next(iter(self.asked[i].values()), None)

@@ -119,7 +119,7 @@ class Outbox:
         return fresh, [0, *itertools.accumulate(sizes[:-1])]
 
     def _block(self, size: int) -> int:
-        """A block that nobody reads, of that many bytes at least."""
+        """A block that is not being read, of at least that many bytes."""
         for _ in range(len(self.free)):
             block = self.free.popleft()
             mapping = self.blocks[block]
@@ -208,7 +208,7 @@ class Inbox:
         self.returned.append(block)
 
     def take_returned(self) -> list[int]:
-        """The blocks whose batches are gone, to be told to the worker."""
+        """The blocks whose batches are gone, which the worker must hear of."""
         blocks = []
         while self.returned:
             blocks.append(self.returned.popleft())

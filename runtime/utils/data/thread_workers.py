@@ -10,7 +10,7 @@ from .worker import Answer, Job, Request, Worker
 
 
 class ThreadWorkers:
-    """Threads that answer requests. They end when nobody has this any more."""
+    """Threads that answer requests. They end when this object is freed."""
 
     def __init__(self, job: Job) -> None:
         self.count = job.workers

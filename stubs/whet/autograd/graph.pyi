@@ -11,7 +11,7 @@ from whet.autograd.modes import saved_tensors_hooks as saved_tensors_hooks
 def allow_mutation_on_saved_tensors() -> AbstractContextManager[Any]: ...
 def disable_saved_tensors_hooks(error_message: str) -> AbstractContextManager[None]: """Inside, `saved_tensors_hooks` raises an error that says this."""
 def get_gradient_edge(tensor: Tensor) -> GradientEdge: """Where the gradient of `tensor` flows to. `autograd.backward` and `grad` start from such edges, too."""
-def increment_version(tensor: Tensor | Iterable[Tensor]) -> None: """Say that a tensor (or each of several) was written to by code that nobody here sees."""
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None: """Say that a tensor (or each of several) was written to by code that whet cannot see."""
 def register_multi_grad_hook(tensors: Iterable[Tensor], fn: Callable[..., Any], *, mode: str = 'all') -> RemovableHandle: ...
 
 class save_on_cpu(saved_tensors_hooks):

@@ -24,7 +24,7 @@ class TypedStorage:
     def untyped(self) -> UntypedStorage: """The same memory as bytes."""
 
 class UntypedStorage:
-    """The memory under a tensor and its views, as bytes; or new memory of so many bytes, or of these."""
+    """The memory under a tensor and its views, as bytes; or new memory of a number of bytes, or of these."""
     device: Device | None
     def __init__(self, size_or_data: int | Sequence[int] = 0, *, device: Device | None = None) -> None: ...
     def bytes(self) -> Any: """The bytes as an array that shares the memory."""
