@@ -38,14 +38,14 @@ class World:
         # `inputs`: NumPy arrays, by id
         self.grads, self.inputs = walk.tensors.gradients, walk.inputs
         self.facts, self.solid, self.settings = walk.facts, walk.solid, frozenset(walk.settings)
-        self.watching, self.unread = frozenset(walk.watching), Unread(walk)
+        self.watching, self.unread = frozenset(walk.watchers.names), Unread(walk)
         # could it read a slot without naming it: by a name made at run time, or its descriptor?
         self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
                               or any(type(x) in OF_SLOTS for x in walk.seen.values()))
         # could a run read an attribute past its class, which notes what is set first?
         self.takes_apart = takes_objects_apart(walk) or walk.facts.reads_dicts
         self.tells_identities = tells_identities(walk)
-        self.sets_up, self.gathers = walk.sets_up, walk.gathers
+        self.sets_up, self.gathers = walk.later.sets_up, walk.later.gathers
         self.bare, self.places = walk.tensors.bare, walk.places
         self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
         # by the id of a module: those of its names that are compared

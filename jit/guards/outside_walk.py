@@ -52,7 +52,16 @@ from .unnamed_objects import Held, release_held_back
 from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, named_in
-from .walk_findings import MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots
+from .walk_findings import (
+    MetBuiltins,
+    MetClasses,
+    MetCode,
+    MetTensors,
+    QuestionsAboutWatchers,
+    StandInSpots,
+    StateMadeLater,
+    VaryingSpots,
+)
 
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
@@ -61,7 +70,8 @@ BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 STOOD_FOR = (float, int, len, type, min, max)
 # what one walk has for itself
 COPIED = (list, dict, set, AskedNames, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC,
-          MetBuiltins, MetCode, MetTensors, StandInSpots, VaryingSpots)
+          MetBuiltins, MetClasses, MetCode, MetTensors, QuestionsAboutWatchers, StandInSpots,
+          StateMadeLater, VaryingSpots)
 
 
 class Walk:
@@ -78,27 +88,20 @@ class Walk:
         self.varying, self.stand_ins = VaryingSpots(loose), StandInSpots()
         self.tensors, self.of_c = MetTensors(), FunctionsOfC()
         self.met_code, self.builtins = MetCode(ran), MetBuiltins()
-        self.sets_up = False                 # does something make state of its own when first used?
-        self.gathers = False                 # and will that be, as others gather what it needs?
+        self.classes, self.later = MetClasses(), StateMadeLater()
+        self.watchers = QuestionsAboutWatchers()
         unread = ran is not None             # it could tell what stands for something from that
         self.facts = CodeFacts(notices_numbers=unread, notices_types=unread)     # of all code
         self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
-        self.watched_for = False             # was something met that tells who watches?
-        self.watching: set[str] = set()      # the names by which code finds such things
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
-        # what lies in attributes that runs set first: see overwritten_attributes.py
-        self.set_first: dict[SetFirst, Any] = {}
-        self.entered, self.named_in = EnteredNames(), NamedAttributes()
-        self.asked = AskedNames()
+        self.set_first: dict[SetFirst, Any] = {}         # see overwritten_attributes.py
+        self.entered, self.named_in, self.asked = EnteredNames(), NamedAttributes(), AskedNames()
         self.held_back: dict[int, Held] = {}             # see unnamed_objects.py
-        self.of_instances: set[int] = set()  # classes that only instances have led to
         # by id: the module, and the names already looked up in it
         self.modules: dict[int, tuple[types.ModuleType, set[str]]] = {}
-        self.frameworks: set[type | types.ModuleType] = set()    # classes of ours that are watched
-        self.abstract = False                # is it watched what abstract classes know of others?
         self.seen: dict[int, Any] = {}       # by id, kept alive
         self.visitors: dict[type, Visit] = dict(OF_LASTING_TYPES)    # what visits objects of a type
         self.builtins_id = id(vars(builtins))            # those are compared that code looks up
@@ -107,7 +110,7 @@ class Walk:
         self.frameworks_own()
 
     def frameworks_own(self) -> None:
-        """What everything goes by: tensors, and the hooks of all modules."""
+        """What every function depends on: tensors, and the hooks of all modules."""
         self.framework(Tensor)
         nn = sys.modules.get("whet.nn.module")
         if nn is not None:
@@ -137,7 +140,7 @@ class Walk:
         if t in PLAIN or i in self.skipped or i == self.builtins_id:
             return
         if i in self.seen:
-            if i in self.of_instances:
+            if i in self.classes.of_instances:
                 class_(self, x)
             return self.entered.only_named.discard(i)
         visitor = self.visitors.get(t) or self.visitors.setdefault(t, visitor_for(t))
@@ -236,13 +239,13 @@ class Walk:
         that layers are made of."""
         functional = sys.modules.get("whet.nn.functional")
         for b in t.__mro__:
-            origin = None if b in self.frameworks else origin_of_class(b)
+            origin = None if b in self.classes.frameworks else origin_of_class(b)
             if origin is None or not origin.is_ours:
                 continue
-            watched = functional is None or functional in self.frameworks
+            watched = functional is None or functional in self.classes.frameworks
             classes: tuple[Any, ...] = (b,) if b is Tensor or watched else (b, functional)
             for x in classes:
-                self.frameworks.update(getattr(x, "__mro__", (x,)))
+                self.classes.frameworks.update(getattr(x, "__mro__", (x,)))
                 place = FrameworkState(x)
                 self.places.append(place)
                 strange, containers = place.objects[0].parts(is_as_it_was_made)
@@ -352,9 +355,9 @@ class Walk:
         could find who watches."""
         if "_base" in self.met_code.attributes:
             self.places += [Attribute(t, "_base") for t in self.tensors.by_id.values()]
-        self.watching = {p.name_of(i) for p in self.places if self.watched_for
-                         for i, x in enumerate(p.objects) if tells_who_watches(x)}
-        if any(type(name) is not str for name in self.watching):
+        self.watchers.names = {p.name_of(i) for p in self.places if self.watchers.were_met
+                               for i, x in enumerate(p.objects) if tells_who_watches(x)}
+        if any(type(name) is not str for name in self.watchers.names):
             raise Unwatchable(Inspects("it asks what is alive, or who watches"))
 
     def refuse(self) -> None:

@@ -96,7 +96,8 @@ def names_that_lead_to(x: Any) -> dict[str, frozenset[str]]:
 def ours_could_come_to(walk: Walk) -> bool:
     """Is there another object of ours within reach, as a trainer or a scaler of losses, whose code
     could have an optimizer take a step?"""
-    return any("step" in names_in_module_of(t) for t in walk.frameworks if isinstance(t, type)
+    return any("step" in names_in_module_of(t) for t in walk.classes.frameworks
+               if isinstance(t, type)
                and t is not Tensor and not hasattr(t, "_named_by"))
 
 

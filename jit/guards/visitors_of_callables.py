@@ -69,7 +69,7 @@ def _note_from_table(walk: Walk, x: Any) -> Origin | None:
         walk.facts.notices_lists |= asked.bypasses_list_methods(x)
         walk.facts.looks_up_names |= asked.looks_up_names(x)
         walk.facts.lists_names |= asked.lists_names(x)
-    walk.watched_for |= known.tells_who_watches(x)
+    walk.watchers.were_met |= known.tells_who_watches(x)
     if isinstance(x, type) and issubclass(x, np.generic) and x is not np.generic \
             and not issubclass(x, NUMBERS_AND_TEXTS):
         walk.unread[id(x)] = Inspects("it asks NumPy for dates, of which some are the clock's")
@@ -222,16 +222,17 @@ def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
     _note_from_table(walk, c)
     if c is type:                            # by another name
         walk.facts.notices_numbers = walk.facts.notices_types = True
-    if isinstance(c, abc.ABCMeta) and not walk.abstract:
-        walk.abstract = True                 # register() makes subclasses
+    if isinstance(c, abc.ABCMeta) and not walk.classes.has_abstract:
+        walk.classes.has_abstract = True                 # register() makes subclasses
         walk.add(AbstractClasses())
     for b in c.__mro__:
         if b is not object and users(b):
             walk.met_code.methods.update(filter(None, map(code_of_method, vars(b).values())))
-            is_met = id(b) in walk.seen and id(b) not in walk.of_instances
+            is_met = id(b) in walk.seen and id(b) not in walk.classes.of_instances
             held = hold_back(b, frozenset() if is_met else aside)
             walk.held_back[id(b)] = held
-            (walk.of_instances.add if aside and not is_met else walk.of_instances.discard)(id(b))
+            of_instances = walk.classes.of_instances
+            (of_instances.add if aside and not is_met else of_instances.discard)(id(b))
             walk.add(ClassBody(b), held.values())
             walk.seen[id(b)] = b
             walk.facts.notices_numbers |= any(

@@ -271,8 +271,8 @@ def instance(walk: Walk, x: Any) -> None:
     if has_dict(x):
         walk.places.append(AttributesDict(x))
         sets_up, gathers = _of_ours(t, "_sets_up"), _of_ours(t, "_gathers")
-        walk.sets_up |= sets_up is not None and sets_up(x)
-        walk.gathers |= gathers is not None and gathers(x)
+        walk.later.sets_up |= sets_up is not None and sets_up(x)
+        walk.later.gathers |= gathers is not None and gathers(x)
         skipped = _of_ours(t, "_unwatched")
         if skipped:                          # caches of our own classes
             held = walk.other_entries(own_dict(x), skipped, attributes_named_by_few(x))

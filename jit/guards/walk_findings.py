@@ -105,6 +105,50 @@ class StandInSpots:
             del self.spots[i]
 
 
+class MetClasses:
+    """The classes that were met. `frameworks`: those of whet, and its module of functions, that are
+    compared as a whole; `of_instances`: ids of those that only instances have led to;
+    `has_abstract`: is it compared which subclasses abstract classes know?"""
+
+    def __init__(self) -> None:
+        self.frameworks: set[type | types.ModuleType] = set()
+        self.of_instances: set[int] = set()
+        self.has_abstract = False
+
+    def copy(self) -> "MetClasses":
+        new = MetClasses()
+        new.frameworks, new.of_instances = self.frameworks.copy(), self.of_instances.copy()
+        new.has_abstract = self.has_abstract
+        return new
+
+
+class StateMadeLater:
+    """`sets_up`: does something make state of its own when it is first used, as optimizers do?
+    `gathers`: will something, once others have gathered what it needs?"""
+
+    def __init__(self) -> None:
+        self.sets_up = self.gathers = False
+
+    def copy(self) -> "StateMadeLater":
+        new = StateMadeLater()
+        new.sets_up, new.gathers = self.sets_up, self.gathers
+        return new
+
+
+class QuestionsAboutWatchers:
+    """Functions that tell code whether it is watched (`sys.gettrace`) or what is alive. `were_met`:
+    was there such a function? `names`: those by which code finds them."""
+
+    def __init__(self) -> None:
+        self.were_met = False
+        self.names: set[str] = set()
+
+    def copy(self) -> "QuestionsAboutWatchers":
+        new = QuestionsAboutWatchers()
+        new.were_met, new.names = self.were_met, self.names.copy()
+        return new
+
+
 class MetCode:
     """The code that was met. `ran`: the only code that is read, or None for all; `attributes`: the
     names of attributes in it, of which it sets those that `are_set`, and does not only set those
