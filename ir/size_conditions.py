@@ -18,6 +18,7 @@ from types import CodeType
 from typing import Any, Generic, Self, TypeVar, cast
 
 PART = re.compile(r"\ba\d+\b")
+SYMBOL = re.compile(r"\bs(\d+)\b")
 BUILTINS: dict[str, Any] = {
     "floor": math.floor, "ceil": math.ceil, "round": round,
     "sqrt": math.sqrt, "log": math.log, "pow": math.pow}
@@ -153,6 +154,11 @@ class Answers:
         """A function of the symbols' values: these expressions' values as a list; None where
         something that was asked so far is not so."""
         return ValuesOf(self, words)
+
+    def symbols_in(self, text: str) -> set[int]:
+        """The symbols that an expression goes by, by number."""
+        found = {int(n) for n in SYMBOL.findall(text)}
+        return found.union(*[self.symbols_in(self.parts[name]) for name in PART.findall(text)])
 
     def define(self, expression: str, known: set[str], lines: list[str]) -> None:
         """Lines that give the parts of an expression their values; `known` are those that have

@@ -10,8 +10,9 @@ from .scripting import (
     Attribute,
     Error,
     ScriptFunction,
-    ScriptModule,
+    ScriptWarning,
     TracerWarning,
+    TracingCheckError,
     _overload,
     _overload_method,
     annotate,
@@ -23,8 +24,12 @@ from .scripting import (
     is_tracing,
     isinstance,
     optimize_for_inference,
+    optimized_execution,
     script,
     script_if_tracing,
+    script_method,
+    set_fusion_strategy,
+    trace_module,
     unused,
     wait,
 )
@@ -33,6 +38,7 @@ from .trace import Traced, trace
 if TYPE_CHECKING:
     import os
 
+    from .export import Exported
     from .export.read_archive import Loaded
 
 
@@ -44,8 +50,9 @@ def load_archive(path: str | os.PathLike[str], check: bool = True,
     return load(path, check, most)
 
 
-def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
-    """Write a traced or exported function into an archive: see `save_and_load.py`.
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Write a traced or exported function into an archive, a path or a binary file. Of what was
+    traced, all sizes of inputs may differ that can: see `save_and_load.py`.
 
     >>> import os, tempfile
     >>> import whet
@@ -54,14 +61,14 @@ def save(m: Any, f: str | os.PathLike[str], _extra_files: Any = None) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "double.whet")
     ...     jit.save(double, path)
-    ...     print(jit.load(path)(whet.ones(2)))
-    tensor([2., 2.])
+    ...     print(jit.load(path)(whet.ones(3)))
+    tensor([2., 2., 2.])
     """
     from .save_and_load import save
-    save(m, f)
+    save(m, f, _extra_files)
 
 
-def load(f: str | os.PathLike[str], map_location: Any = None, _extra_files: Any = None) -> Loaded:
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Exported:
     """The function in an archive that `save` wrote.
 
     >>> import whet
@@ -71,17 +78,21 @@ def load(f: str | os.PathLike[str], map_location: Any = None, _extra_files: Any 
     >>> whet.jit.load(path)(whet.tensor([1., 3.]))
     tensor([2., 6.])
     """
-    return load_archive(f)
+    from .save_and_load import load
+    return load(f, map_location, _extra_files)
 
 
 def __getattr__(name: str) -> Any:
     if name == "export":
         import importlib
         return importlib.import_module(".export", __name__)
+    if name in ("ScriptModule", "RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"):
+        from . import script_module
+        return getattr(script_module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 __all__ = ["Attribute", "Dim", "Final", "TraceError", "TraceWarning", "Traced", "annotate",
            "disable", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",
-           "optimize_for_inference", "save", "script", "script_if_tracing", "trace", "unused",
-           "wait"]
+           "optimize_for_inference", "save", "script", "script_if_tracing", "trace",
+           "trace_module", "unused", "wait"]

@@ -13,6 +13,7 @@ from typing import Any
 from . import load_archive
 from .export import Exported as ExportedProgram
 from .export import export as _export
+from .export.dims import AUTO
 from .guards.sizes import Dim as _Dim
 
 __all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "save"]
@@ -25,9 +26,9 @@ class Dim(_Dim):
     >>> whet.export.Dim("batch", max=64)
     Dim('batch', min=0, max=64)
     """
-    # found by itself, or whatever it is; and a size that is the same in all calls
-    AUTO: Any = object()
-    DYNAMIC = AUTO
+    # a size that differs where it can; one that must; and one that is the same in all calls
+    AUTO: Any = AUTO
+    DYNAMIC: Any = object()
     STATIC: Any = None
 
 
@@ -78,7 +79,7 @@ def _dynamic(mod: Any, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: A
 def _dimensions(name: str, sizes: Any) -> dict[int, Any]:
     """{dimension: its Dim} of one argument."""
     numbered = sizes.items() if isinstance(sizes, dict) else enumerate(sizes or ())
-    return {i: Dim(f"{name}_{i}") if d is Dim.AUTO else d for i, d in numbered if d is not None}
+    return {i: Dim(f"{name}_{i}") if d is Dim.DYNAMIC else d for i, d in numbered if d is not None}
 
 
 def save(ep: ExportedProgram, f: str | os.PathLike[str], *, extra_files: Any = None,

@@ -3,29 +3,37 @@ recorded, so marks for a script compiler change nothing. `script` is another nam
 from __future__ import annotations
 
 import builtins
+import contextlib
 import types
 import typing
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from .trace import trace
 
 F = TypeVar("F")
 
-__all__ = ["Attribute", "Error", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+__all__ = ["Attribute", "Error", "ScriptFunction", "ScriptWarning", "TracerWarning",
+           "TracingCheckError", "annotate",
            "fork", "freeze", "ignore", "interface", "isinstance", "is_scripting", "is_tracing",
-           "optimize_for_inference", "script", "script_if_tracing", "unused", "wait"]
-
-
-class ScriptModule:
-    """The type of no module: none is scripted."""
+           "optimize_for_inference", "optimized_execution", "script", "script_if_tracing",
+           "script_method", "set_fusion_strategy", "trace_module", "unused", "wait"]
 
 
 class ScriptFunction:
     """The type of no function: none is scripted."""
 
 
+class ScriptWarning(Warning):
+    """The warning of PyTorch's script compiler, for code that names it."""
+
+
 class Error(RuntimeError):
     """The error of scripted code. Nothing raises it: no code is scripted."""
+
+
+class TracingCheckError(Exception):
+    """The error of PyTorch's check of a trace, for code that names it: see `trace(verify=)`."""
 
 
 class TracerWarning(Warning):
@@ -45,6 +53,33 @@ def script(obj: Any = None, optimize: Any = None, _frames_up: int = 0, _rcb: Any
     tensor([2., 2.])
     """
     return obj if builtins.isinstance(obj, type) else trace(obj)
+
+
+def trace_module(mod: Any, inputs: Mapping[str, Any], optimize: Any = None,
+                 check_trace: bool = True, check_inputs: Any = None,
+                 check_tolerance: float = 1e-5, strict: bool = False,
+                 example_inputs_is_kwarg: bool = False) -> Any:
+    """The trace of a module, with traces of its methods that are named, each with the inputs of a
+    first call.
+
+    >>> import whet
+    >>> class Scale(whet.nn.Module):
+    ...     def forward(self, x):
+    ...         return x * 2
+    ...     def back(self, x):
+    ...         return x / 2
+    >>> scale = whet.jit.trace_module(Scale(), {"forward": whet.ones(2), "back": whet.ones(2)})
+    >>> scale(whet.ones(2)), scale.back(whet.ones(2))
+    (tensor([2., 2.]), tensor([0.5000, 0.5000]))
+    """
+    def traced(fn: Any, examples: Any) -> Any:
+        given = "example_kwarg_inputs" if example_inputs_is_kwarg else "example_inputs"
+        return trace(fn, strict=strict, **{given: examples})
+    whole = traced(mod, inputs.get("forward"))
+    for name, examples in inputs.items():
+        if name != "forward":
+            whole.__dict__[name] = traced(getattr(mod, name), examples)
+    return whole
 
 
 def script_if_tracing(fn: F) -> F:
@@ -98,6 +133,9 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 def unused(fn: F) -> F:
     """A mark for a script compiler: the function itself."""
     return fn
+
+
+script_method = unused                       # a mark of methods
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
@@ -187,6 +225,27 @@ def Attribute(value: Any, type: Any = None) -> Any:
     3
     """
     return value
+
+
+def optimized_execution(should_optimize: bool) -> contextlib.AbstractContextManager[None]:
+    """A context that changes nothing: traced code is always compiled.
+
+    >>> import whet
+    >>> with whet.jit.optimized_execution(False):
+    ...     x = whet.ones(1)
+    """
+    return contextlib.nullcontext()
+
+
+def set_fusion_strategy(strategy: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+    """PyTorch's choice between kernels for one size and for all, which changes nothing here. Gives
+    the one before.
+
+    >>> import whet
+    >>> whet.jit.set_fusion_strategy([("STATIC", 2)])
+    [('DYNAMIC', 10)]
+    """
+    return [("DYNAMIC", 10)]
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:

@@ -11,7 +11,7 @@ import copy
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from whet import profiler_listeners
@@ -54,7 +54,8 @@ class Traced(native_entry.Entry):
     # _ready: tables of recordings, for machine code to try in this order
     __slots__ = ("__dict__", "__weakref__", "_ready")
     _traces = TRACES
-    _examples: tuple[Any, ...] | None = None         # the inputs that `trace` was given
+    # the inputs that `trace` was given: by place, and by name
+    _examples: tuple[tuple[Any, ...], dict[str, Any]] | None = None
 
     def __init__(self, fn: Callable[..., Any], strict: bool = False, verify: str = VERIFY[0],
                  rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> None:
@@ -190,7 +191,9 @@ def _check_options(verify: str, rewrites: Sequence[str]) -> None:
 
 
 def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, strict: bool = False,
-          verify: str = VERIFY[0], rewrites: Sequence[str] = (), dynamic: Dynamic = None) -> Any:
+          verify: str = VERIFY[0], rewrites: Sequence[str] = (), dynamic: Dynamic = None,
+          example_kwarg_inputs: Mapping[str, Any] | None = None, check_trace: bool = True,
+          check_inputs: Any = None, check_tolerance: float = 1e-5) -> Any:
     """A function that records itself and replays the recording, with the results and effects of
     eager mode to the bit.
 
@@ -202,8 +205,8 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     (tensor([0.7616, 0.7616]), tensor([0.9951, 0.9951]))
 
     `strict=True` raises where the function cannot be compiled, in place of running it eagerly.
-    `example_inputs` (a tensor or a tuple of arguments) are for a first call at once; they are not
-    needed.
+    `example_inputs` (a tensor or a tuple of arguments) and `example_kwarg_inputs` are for a first
+    call at once; they are not needed, other than for `save`.
 
     `verify` says which calls are compared with eager ones. "first": a new program is run on copies
     of what the run that it was made from was given, and must give its bits; where that run writes
@@ -223,6 +226,8 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     arguments to dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which may differ:
     these are compiled at their first call however many there are, and others are recorded on their
     own.
+
+    `check_trace`, `check_inputs` and `check_tolerance` are PyTorch's, for what `verify` says.
     """
     if fn is None:
         return functools.partial(trace, strict=strict, verify=verify, rewrites=rewrites,
@@ -232,11 +237,16 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
         raise TypeError(f"trace(): expected a function, got {type(fn).__name__}")
     traced = (fn if isinstance(fn, Traced) else (Traced if not verbosity.LEVEL else _telling())(
         fn, strict, verify, rewrites, dynamic))
-    if example_inputs is not None:
-        examples = example_inputs if isinstance(example_inputs, tuple | list) else (example_inputs,)
-        traced(*examples)
-        traced.__dict__["_examples"] = tuple(examples)
+    if example_inputs is not None or example_kwarg_inputs is not None:
+        _call_with_examples(traced, example_inputs, example_kwarg_inputs or {})
     return traced
+
+
+def _call_with_examples(traced: Traced, inputs: Any, kwargs: Mapping[str, Any]) -> None:
+    args = (() if inputs is None else tuple(inputs) if isinstance(inputs, tuple | list)
+            else (inputs,))
+    traced(*args, **kwargs)
+    traced.__dict__["_examples"] = args, dict(kwargs)
 
 
 def _noted(listener: Any) -> Callable[[], None]:

@@ -414,11 +414,17 @@ def lstsq(A, B, rcond=None, *, driver=None):
         rank = matrix_rank(A, rtol=rcond) if driver != "gels" else _F["empty"](0, dtype=_int64)
         x = _by_factors(qr(A), b) if driver == "gels" and m >= n else pinv(A, rcond) @ b
     real = A.dtype.to_real() if A.dtype.category == COMPLEX else A.dtype
-    left = (((A @ x
-              - b).abs() ** 2).sum(-2) if m > n and driver not in (None, "gelsy") else A.new_empty(
-                  (0,), dtype=real))
+    left = (((A @ x - b).abs() ** 2).sum(-2) if _has_residuals(m, n, driver, rank)
+            else A.new_empty((0,), dtype=real))
     s = svdvals(A.detach()) if driver in ("gelsd", "gelss") else A.new_empty((0,), dtype=real)
     return _types.linalg_lstsq((x.squeeze(-1) if vector else x, left, rank, s))
+
+
+def _has_residuals(m, n, driver, rank):
+    """Does LAPACK's driver tell what is left of the right sides? Those that find the ranks do so
+    where no matrix lacks any."""
+    return m > n and (driver == "gels"
+                      or driver in ("gelsd", "gelss") and bool((rank == n).all()))
 
 
 def _by_factors(factors, b):

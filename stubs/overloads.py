@@ -80,7 +80,9 @@ _COMPILE = (
     "shapes_spec: Any = None")
 _TRACE = (
     "*, strict: bool = False, verify: str = 'sample', rewrites: Sequence[str] = (), "
-    "dynamic: bool | Mapping[str, Mapping[int, Dim | str]] | None = None"
+    "dynamic: bool | Mapping[str, Mapping[int, Dim | str]] | None = None, "
+    "example_kwarg_inputs: Mapping[str, Any] | None = None, check_trace: bool = True, "
+    "check_inputs: Any = None, check_tolerance: float = 1e-5"
 )
 _DECORATES = ["(self, fn: None = None) -> None", "(self, fn: Callable[..., Any]) -> None"]
 
@@ -168,6 +170,11 @@ OVERLOADS = {
     "Module.compile": ["(self, *args: Any, **kwargs: Any) -> None"],
     "script": ["(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, "
                "example_inputs: Any = None) -> F"],
+    "trace_module": [
+        "(mod: F, inputs: Mapping[str, Any], optimize: Any = None, check_trace: bool = True, "
+        "check_inputs: Any = None, check_tolerance: float = 1e-5, strict: bool = False, "
+        "example_inputs_is_kwarg: bool = False) -> F"],
+    "script_method": ["(fn: F) -> F"],
     "ignore": ["(drop: F, **kwargs: Any) -> F",
                "(drop: bool = False, **kwargs: Any) -> Callable[[F], F]"],
     **dict.fromkeys(("unused", "script_if_tracing", "interface"), ["(fn: F) -> F"]),

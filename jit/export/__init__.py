@@ -7,6 +7,7 @@ recording.py       one run is recorded, and held to more than a trace
 describe_trees.py  arguments and results become trees: tree_structure.py, signature.py
 simplify.py        the run becomes a graph: constants are named and folded, rewrites done
 dims.py            sizes that differ: one graph, by sized_export.py and sized_graph.py
+automatic_dims.py  which sizes may differ, where that is left open
 size_formulas.py   sizes that are divided, as texts; found by sizes_of_values.py
 compiled.py        the graph becomes a program, by the builder that traces use
 exported.py        all of it, as a callable

@@ -10,6 +10,7 @@ they lie:
     weights.safetensors   constants by name, and large arrays of the text as "@0", "@1", ...
     signature.json        arguments and results: names, nesting, types
     samples.safetensors   one call: "input.x", "result.output"
+    extra/...             files of the user's
 
 Reading runs nothing that is in the file and believes nothing: damage is an ArchiveError, which
 names the member."""
@@ -20,5 +21,6 @@ COUNTED = 3  # since then counts among floats may go by sizes: how many numbers 
 FORMULAS = 4  # since then sizes may be parts of others, and bounds may have steps
 FORMAT = 5  # since then numbers that go by sizes may be fractions and roots
 BODY = "body.{}.txt"
+EXTRA = "extra/"
 MANIFEST, GRAPH, WEIGHTS = "whet.json", "graph.txt", "weights.safetensors"
 SIGNATURE, SAMPLES = "signature.json", "samples.safetensors"

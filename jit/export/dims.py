@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from whet.ir.sample_sizes import points
 from ..guards.sizes import Dim
 from .errors import ExportError, PreconditionError
 
+AUTO: Any = object()  # in place of a `Dim`: see automatic_dims.py
 Values = tuple[int, ...]  # a size for each dimension, in order
 STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
 FIT = 3, 5  # and where numbers are known at any size, and expressions of them are looked for
@@ -185,19 +186,29 @@ class Dims:
                 warn(f"export(): {d.name} is at least {now.min}, not {d.min}: the function does "
                      "other things at smaller sizes")
 
-    def all(self, most: int = MOST) -> Iterator[Values] | None:
-        """All sizes within the bounds; None where these are more than `most`."""
-        ranges = [sizes_of(d) for d in self.dims if d.max is not None]
-        if len(ranges) < len(self.dims) or math.prod(map(len, ranges)) > most:
-            return None
-        return itertools.product(*ranges)
+    def all(self, most: int = MOST, among: Set[int] | None = None) -> Iterator[Values] | None:
+        """All sizes within the bounds; None where these are more than `most`. Of the dimensions
+        that are not `among` these, if that is given, the example's size stands for those from 2
+        on."""
+        ranges: list[Sequence[int]] = []
+        for k, d in enumerate(self.dims):
+            if among is not None and k not in among:
+                ranges.append([n for n in (0, 1) if n in d and n != self.example[k]]
+                              + [self.example[k]])
+            elif d.max is None:
+                return None
+            else:
+                ranges.append(sizes_of(d))
+        return itertools.product(*ranges) if math.prod(map(len, ranges)) <= most else None
 
-    def why_not_all(self) -> str:
-        """What to do where there are too many sizes to record each of them."""
-        endless = [d.name for d in self.dims if d.max is None]
+    def why_not_all(self, among: Set[int] | None = None) -> str:
+        """What to do where there are too many sizes to record each of them, of all dimensions or
+        `among` some."""
+        dims = self.dims if among is None else [self.dims[k] for k in sorted(among)]
+        endless = [d.name for d in dims if d.max is None]
         if endless:
             return f"give {' and '.join(endless)} a max, so that there are at most {MOST} sizes"
-        counts = [len(sizes_of(d)) for d in self.dims if d.max is not None]
+        counts = [len(sizes_of(d)) for d in dims if d.max is not None]
         return (f"there are {math.prod(counts)} sizes within the bounds, and {MOST} may be: "
                 "narrow them")
 
@@ -288,7 +299,8 @@ def axes_of(name: str, axes: Any) -> dict[int, Any]:
         else None
     )
     if found is None or not all(
-        type(k) is int and (d is None or isinstance(d, str | Dim)) for k, d in found.items()
+        type(k) is int and (d is None or d is AUTO or isinstance(d, str | Dim))
+        for k, d in found.items()
     ):
         raise TypeError(
             f"export(): of {name}, expected {{dimension: Dim}} or a tuple of names and None, "
@@ -302,5 +314,6 @@ def disagree(what: str, line: str, dims: Dims, a: Values, b: Values) -> ExportEr
     where = f" ({line})" if line else ""
     return ExportError(
         f"not one graph for all sizes: at {dims.said(a)} and at {dims.said(b)} {what}{where}.\n"
-        "  Leave the size out of dynamic=, or write it so that the size decides nothing."
+        "  Leave the size out of dynamic=, give it bounds, as in Dim(\"n\", max=64), or write it "
+        "so that the size decides nothing."
     )

@@ -17,6 +17,7 @@ from ..dispatch.traced_function import TracedFunction
 from ..machine_code.native_entry import Entry
 from ..values.same_bits import near, same_bits
 from . import training
+from .automatic_dims import AutomaticDims, is_automatic
 from .describe_trees import Arguments
 from .dims import Dims, Values, declared
 from .errors import ExportError
@@ -73,6 +74,8 @@ def export(
     >>> e = whet.export(lambda x: x.flatten(1) * 2, x, dynamic={"x": ("batch", None, None)})
     >>> e.results, e(whet.ones(7, 3, 2)).shape
     ([output: f32[batch,6]], whet.Size([7, 6]))
+    >>> whet.export(whet.nn.Linear(2, 3).eval(), whet.ones(4, 2), dynamic=True).inputs
+    [input: f32[batch,2]]
 
     `rewrites` names what may change bits: see `whet.jit.trace`. What constants alone make is
     computed beforehand in any case, which changes none.
@@ -99,7 +102,24 @@ def _exported(
     """What `export` gives: recorded, simplified by rewrites of these names, and checked."""
     recording = ExportRuns(fn, names, args, kwargs)
     run, told = recording.first()
+    if not is_automatic(dynamic):
+        return made_for(recording, run, told, names, dynamic)
+    automatic = AutomaticDims(dynamic, run.input_names, run.input_arrays, recording.passes)
+    for attempt_ in automatic.attempts():
+        try:
+            return made_for(recording, run, told, names, attempt_)
+        except ExportError:
+            if not attempt_:
+                raise
+    raise ExportError("nothing was recorded")
+
+
+def made_for(
+    recording: ExportRuns, run: Recorded, told: str | None, names: tuple[str, ...], dynamic: Any
+) -> Exported:
+    """What the run of the example comes to, where the sizes that `dynamic` names may differ."""
     dims = declared(dynamic, run.input_names, run.input_arrays)
+    fn = recording.fn
     name = getattr(fn, "__name__", type(fn).__name__)
     if dims is None:
         made, sized = Simplified(run, name, names), None
@@ -200,6 +220,16 @@ class ExportRuns:
             if followed is None:
                 raise
         return Sized(dims, run, told, followed, record)
+
+    def passes(self, dims: Dims, values: Values) -> bool:
+        """Can the function be recorded at these sizes?"""
+        parameters = self.parameters
+        try:
+            return self.of_sizes(dims, values)[0] is not None
+        except Exception:       # the function's own, at a size that it is not for
+            return False
+        finally:
+            self.parameters = parameters
 
     def of_sizes(
         self, dims: Dims, values: Values

@@ -19,6 +19,7 @@ from . import by_ops
 from .compiled import Compiled
 from .dims import Values
 from .errors import PreconditionError
+from .module_methods import ModuleMethods
 from .preconditions import Precondition, broken, preconditions, wrong_type
 from .signature import Signature, Value
 from .sized_graph import SizedGraph
@@ -35,7 +36,7 @@ class Samples:
         self.inputs, self.results = list(inputs), list(results)
 
 
-class Exported:
+class Exported(ModuleMethods):
     """What `whet.export` gives: a function of its own that neither the Python code nor the module
     is needed for. It is called as the function was, from any thread; its results never require
     grad.
@@ -207,15 +208,17 @@ class Exported:
 
         return page(self, inside=True)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an archive, which `whet.load` reads: see `archive_format.py`."""
+    def save(self, path: Any, extra_files: Mapping[str, str | bytes] | None = None) -> None:
+        """Write an archive, which `whet.load` reads, to a path or a binary file: see
+        `archive_format.py`. `extra_files` are texts by name, for `whet.jit.load`."""
         from .write_archive import save
 
-        other = {".onnx": "to_onnx", ".so": "compile", ".o": "compile"}.get(
-            os.path.splitext(os.fspath(path))[1])
+        other = None if hasattr(path, "write") else {
+            ".onnx": "to_onnx", ".so": "compile", ".o": "compile"}.get(
+                os.path.splitext(os.fspath(path))[1])
         if other is not None:
             raise ValueError(f"save() writes a whet archive: use {other}({path!r})")
-        save(self, path)
+        save(self, path, extra_files or {})
 
     def compile(
         self,

@@ -16,7 +16,7 @@ from whet.ir.values import Array
 from ..capture.control_nodes import Control
 from ..values.same_bits import copy_with_layout
 from . import checks, tensor_file
-from .archive_format import BODY, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
+from .archive_format import BODY, EXTRA, FORMAT, GRAPH, MANIFEST, SAMPLES, SIGNATURE, WEIGHTS
 from .compiled import Compiled
 from .control_graphs import NAMED, Linker
 from .dims import Values
@@ -28,7 +28,7 @@ from .question_facts import give_facts
 from .sized_graph import TooLarge
 from .sizes_text import read_sizes
 from .tree_text import read_signature
-from .zip_file import Members
+from .zip_file import Members, name_of
 
 # What hostile bytes may raise where they are read.
 DAMAGE = ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, LookupError
@@ -38,17 +38,18 @@ T = TypeVar("T")
 
 class Loaded(Exported):
     """An exported function from an archive, which is at `path`. `manifest` says what made it,
-    `written` is the graph as the file has it, its control flow without bodies; `control` are the
-    ops with these."""
+    `extra_files` are the user's texts in it, as bytes by name, `written` is the graph as the file
+    has it, its control flow without bodies; `control` are the ops with these."""
 
-    _unwatched = Exported._unwatched | {"path", "manifest", "_most", "_written", "_control"}
+    _unwatched = Exported._unwatched | {
+        "path", "manifest", "extra_files", "_most", "_written", "_control"}
 
     def __init__(
         self, path: str, manifest: Mapping[str, Any], most: int, written: Graph,
-        control: Sequence[Control], *parts: Any
+        control: Sequence[Control], extra_files: Mapping[str, bytes], *parts: Any
     ) -> None:
         super().__init__(*parts)
-        self.path, self.manifest = path, dict(manifest)
+        self.path, self.manifest, self.extra_files = path, dict(manifest), dict(extra_files)
         self._most, self._written, self._control = most, written, list(control)
 
     def graph_at(self, values: Values) -> Graph:
@@ -72,8 +73,8 @@ class Loaded(Exported):
 class Archive:
     """A file that is read."""
 
-    def __init__(self, path: str | os.PathLike[str], check: bool) -> None:
-        self.path = os.fspath(path)
+    def __init__(self, path: Any, check: bool) -> None:
+        self.path = name_of(path)
         self.members = Members(path, check)
         self.control: list[Control] = []
 
@@ -177,6 +178,8 @@ class Archive:
             most,
             written,
             self.control,
+            {name.removeprefix(EXTRA): bytes(raw) for name, raw in self.members.parts.items()
+             if name.startswith(EXTRA)},
             manifest["name"],
             g,
             constants,
@@ -212,8 +215,8 @@ def laid_out(a: Array, t: Any) -> Array:
     return a if a.strides == t.strides or t.contiguous else copy_with_layout(a, t)
 
 
-def load(path: str | os.PathLike[str], check: bool = True, most: int | None = None) -> Loaded:
-    """The exported function in an archive."""
+def load(path: Any, check: bool = True, most: int | None = None) -> Loaded:
+    """The exported function in an archive: a path or a binary file."""
     beyond("it loads something")
     return Archive(path, check).load(half_of_memory() if most is None else most)
 

@@ -100,32 +100,29 @@ class Sized:
             raise self.unknown()
         return [v for v in found if min(v) > 1 and v != self.dims.example]
 
-    def unknown(self) -> ExportError:
-        """The error for sizes of which nobody knows what Python does with them."""
+    def unknown(self, decided: set[int] | None = None) -> ExportError:
+        """The error for sizes of which nobody knows what Python does with them; `decided`: those of
+        these dimensions."""
         return ExportError(
             f"Python reads a size ({self.told}), and what it does with it is known for sizes "
-            f"that were recorded only: {self.dims.why_not_all()}.\n"
+            f"that were recorded only: {self.dims.why_not_all(decided)}.\n"
             "  Or write it so that it asks for none: flatten(1), unflatten, -1 in reshape."
         )
 
     def hold_to_python(self) -> None:
         """Hold the graph to what Python did with the sizes that it was told. Sizes at which it
         does something else are recorded."""
-        others: list[Values] | None
         told = self.followed
+        decided = None if told is None else told.decided_by()
+        if told is not None and not told.guards and decided == set():
+            return
+        others: list[Values] | None = None
         if told is None:
             others = self.every()
-        else:
-            found = self.dims.all(MOST_HELD)
-            everywhere = told.hold_everywhere()
-            if everywhere and (found is None or not told.guards):
-                for k in range(len(self.dims.dims)) if told.guards else ():
-                    self.dims.raise_least(k, 2)
-                return
-            others = None if found is None else [
-                v for v in found if not (everywhere and min(v) > 1) and not told.hold(v)]
-            if others is None or len(others) > MOST:
-                raise self.unknown()
+        elif (found := self.dims.all(MOST_HELD, decided)) is not None:
+            others = [v for v in found if not told.hold(v)]
+        if others is None or len(others) > MOST:
+            raise self.unknown(decided)
         for values in others:
             if values in self.dims and not self.same_at(values):
                 self.leave_out(values)
@@ -142,8 +139,10 @@ class Sized:
         """Record at some sizes."""
         try:
             run, error, _ = self.record(values)
-        except (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError) as e:
-            raise self.disagree(f"it raises an error: {e}", raised_at(e), values) from e
+        except Exception as e:      # the user's own code may raise any, as for a size too large
+            said = f": {e}" if str(e) else ""
+            raise self.disagree(
+                f"it raises {type(e).__name__}{said}", raised_at(e), values) from e
         if run is None:
             raise self.disagree(f"it cannot be recorded: {error}", "", values)
         self.compare(run, values)

@@ -153,21 +153,24 @@ class SizesReadByPython:
         return part((node.ins if type(path[0]) is int else node.attrs)[path[0]], path[1:])
 
     # ---- at all sizes ----------------------------------------------------------------------------
-    def hold_everywhere(self) -> bool:
-        """Is it clear without trying that Python does the same at all sizes from 2 on? The numbers
-        are the same sums of products of sizes then, and no decision depends on these."""
+    def decided_by(self) -> set[int] | None:
+        """The dimensions that Python's decisions go by, at sizes from 2 on: it does the same at all
+        sizes of the others. None where that is not clear without trying. The numbers that it
+        computes are the same sums of products of sizes then."""
         numbers, facts = self.symbolic, self.sizes.facts
         symbols: Any = facts.symbols
         with facts.noting() as asked:
             try:
-                same = all(map(numbers.is_unchanged, self.guards)) and all(
+                decisions = all(map(numbers.is_unchanged, self.guards))
+                decided = set().union(*map(facts.symbols_in, [*asked, *numbers.asked]))
+                asked.clear()
+                same = decisions and all(
                     self.is_formula_of(numbers[n], node, path)
                     or terms(numbers[n]) == terms(self.in_graph(node, path, symbols))
                     for node, path, n in self.places)
             except (ArithmeticError, KeyError, ValueError, TypeError, Unsized):
-                return False
-        return same and not asked and not numbers.asked
-
+                return None
+        return decided if same and not asked else None
 
     def is_formula_of(self, number: Any, node: Node, path: Path) -> bool:
         """Was the formula that the graph has somewhere written from this very number?"""

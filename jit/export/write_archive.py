@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from . import checks, tensor_file
 from .archive_format import (
     BODY,
     COUNTED,
+    EXTRA,
     FIRST,
     FORMAT,
     FORMULAS,
@@ -35,8 +36,8 @@ from .tree_text import said_signature
 from .zip_file import write
 
 
-def save(e: Any, path: str | os.PathLike[str]) -> None:
-    """Write an archive."""
+def save(e: Any, path: Any, extra_files: Mapping[str, str | bytes]) -> None:
+    """Write an archive to a path or a binary file."""
     beyond("it saves something")
     g, bodies = apart(e.graph)
     if bodies and e.sized is not None:
@@ -68,6 +69,8 @@ def save(e: Any, path: str | os.PathLike[str]) -> None:
             SIGNATURE: [said(said_signature(e.signature))],
             SAMPLES: tensor_file.parts(samples),
             WEIGHTS: tensor_file.parts(weights),
+            **{EXTRA + name: [text.encode() if isinstance(text, str) else text]
+               for name, text in extra_files.items()},
         },
     )
 

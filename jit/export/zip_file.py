@@ -6,6 +6,7 @@ file and overlaps no other, and its bytes are those that the checksum is of."""
 from __future__ import annotations
 
 import contextlib
+import io
 import mmap
 import os
 import secrets
@@ -35,20 +36,31 @@ DAMAGE = (
 )
 
 
-def write(path: str | os.PathLike[str], members: Mapping[str, Iterable[Any]]) -> None:
-    """Write a file of members, each given as pieces of bytes. The path has the old or the new
-    contents, whole."""
+def write(path: Any, members: Mapping[str, Iterable[Any]]) -> None:
+    """Write a file of members, each given as pieces of bytes, to a path or a binary file. A path
+    has the old or the new contents, whole."""
+    if hasattr(path, "write"):
+        made = io.BytesIO()
+        write_members(made, members)
+        path.write(made.getbuffer())
+        return
     path = os.path.realpath(os.fspath(path))
     beside = f"{path}.{secrets.token_hex(8)}.tmp"
     try:
-        with open(beside, "xb") as out, zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as z:
-            for name, pieces in members.items():
-                add(z, out, name, list(pieces))
+        with open(beside, "xb") as out:
+            write_members(out, members)
         os.replace(beside, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(beside)
         raise
+
+
+def write_members(out: Any, members: Mapping[str, Iterable[Any]]) -> None:
+    """Write members to a file that begins with them."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as z:
+        for name, pieces in members.items():
+            add(z, out, name, list(pieces))
 
 
 def add(z: zipfile.ZipFile, out: Any, name: str, pieces: list[Any]) -> None:
@@ -65,14 +77,21 @@ def add(z: zipfile.ZipFile, out: Any, name: str, pieces: list[Any]) -> None:
             member.write(p)
 
 
-class Members:
-    """The members of a file by name, as views of its bytes. `check=False` passes over the
-    checksums."""
+def name_of(path: Any) -> str:
+    """A path, or what a binary file is called."""
+    found: str = str(getattr(path, "name", "file")) if hasattr(path, "read") else os.fspath(path)
+    return found
 
-    def __init__(self, path: str | os.PathLike[str], check: bool = True) -> None:
-        self.path = os.fspath(path)
-        with open(path, "rb") as file:
-            self.size = os.fstat(file.fileno()).st_size
+
+class Members:
+    """The members of a file by name, as views of its bytes. The file is a path or a binary file.
+    `check=False` passes over the checksums."""
+
+    def __init__(self, path: Any, check: bool = True) -> None:
+        self.path = name_of(path)
+        with io.BytesIO(path.read()) if hasattr(path, "read") else open(path, "rb") as file:
+            self.size = file.seek(0, io.SEEK_END)
+            file.seek(0)
             self.raw = self.contents(file)
             try:
                 with zipfile.ZipFile(file) as z:
@@ -99,8 +118,8 @@ class Members:
                 raise ArchiveError(self.path, name, "it overlaps with another member")
 
     def contents(self, file: Any) -> memoryview:
-        """The bytes of the file: mapped where there are many."""
-        if self.size < MAPPED:
+        """The bytes of the file: mapped where there are many on a disk."""
+        if self.size < MAPPED or isinstance(file, io.BytesIO):
             return memoryview(file.read())
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 

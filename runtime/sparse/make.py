@@ -125,7 +125,7 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         _positive(size)
         indices = F["zeros"](len(size), 0, dtype=int64)
         values = F["zeros"](0, dtype=dtype, device=device)
-    places, held = _index(indices, "indices").long(), _as_tensor(values, dtype, device)
+    places, held = F["as_tensor"](indices).to(int64), _as_tensor(values, dtype, device)
     if places.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
     if held.ndim < 1:

@@ -128,7 +128,7 @@ def test_a_call_outside_of_the_bounds_is_refused():
 @pytest.mark.parametrize(
     "fn, said",
     [
-        (lambda x: x.reshape(4, 8), "at batch=4 and at batch=5 it raises an error: shape"),
+        (lambda x: x.reshape(4, 8), "at batch=4 and at batch=5 it raises RuntimeError: shape"),
         (
             lambda x: x * 2 if x.shape[0] < 6 else x * 3,
             r"at batch=4 and at batch=7 mul has 2 and 3.*\(test_sizes.py:\d+\)",

@@ -1,6 +1,7 @@
 """What packages written for PyTorch import from it: files by URL, futures, marks for its compiler,
 inner places of distributions and loaders."""
 import collections
+import io
 import math
 import threading
 
@@ -226,6 +227,49 @@ def test_what_is_traced_is_saved_and_loaded(tmp_path):
         whet.jit.save(whet.jit.script(net), tmp_path / "c.whet")
     with pytest.raises(TypeError, match="traced or an exported"):
         whet.jit.save(net, tmp_path / "c.whet")
+
+
+def test_what_torchscript_loads_is_used_as_a_module(tmp_path):
+    net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.ReLU()).eval()
+    traced = whet.jit.trace(net, whet.randn(1, 2), check_trace=False, check_tolerance=1e-3)
+    file = io.BytesIO()
+    whet.jit.save(traced, file, _extra_files={"labels.txt": "cat dog", "raw": b"\x00\x01"})
+    files = {"labels.txt": "", "raw": "", "absent": "left"}
+    loaded = whet.jit.load(io.BytesIO(file.getvalue()), map_location="cpu", _extra_files=files)
+    assert files == {"labels.txt": b"cat dog", "raw": b"\x00\x01", "absent": "left"}
+    x = whet.randn(7, 2)
+    assert whet.equal(loaded.eval().to("cpu").cpu()(x), net(x)) and not loaded.training
+    assert whet.equal(loaded.state_dict()["0.weight"], net[0].weight)
+    assert len(list(loaded.parameters())) == len(dict(loaded.named_parameters()))
+    assert loaded.requires_grad_(False) is loaded.train(False) is loaded
+    for ask in loaded.train, loaded.requires_grad_, lambda: loaded.to(whet.float64):
+        with pytest.raises(RuntimeError, match="Sequential was exported for"):
+            ask()
+    with open(tmp_path / "a.whet", "wb") as out:
+        traced.save(out)
+    assert whet.equal(whet.load(tmp_path / "a.whet")(x), net(x))
+
+
+def test_traces_of_named_inputs_and_of_methods():
+    class Pair(whet.jit.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(2, 2)
+
+        @whet.jit.script_method
+        def forward(self, x, by=1.0):
+            return self.inner(x) * by
+
+        def twice(self, x):
+            return self.forward(self.forward(x))
+    net, x = Pair().eval(), whet.randn(3, 2)
+    assert isinstance(net, whet.jit.ScriptModule) and isinstance(net, nn.Module)
+    traced = whet.jit.trace(net, example_kwarg_inputs={"x": x, "by": 2.0})
+    assert whet.equal(traced(x, by=2.0), net(x, 2.0))
+    both = whet.jit.trace_module(net, {"forward": x, "twice": x}, check_trace=False)
+    for _ in range(3):
+        assert whet.equal(both(x), net(x)) and whet.equal(both.twice(x), net.twice(x))
+    assert both.twice.explain(data=True)["calls"]["replayed"]
 
 
 def test_marks_and_futures_of_torchscript():
