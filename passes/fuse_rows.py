@@ -16,6 +16,7 @@ is that of `ir.rows`: no bit changes.
 """
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence, Set
 from math import prod
 
@@ -24,20 +25,25 @@ from whet.ir.row_layout import Shape, left
 from whet.passes import fuse_pointwise
 from whet.passes.drop_unused import drop_unused
 from whet.passes.fusion_memory import FusionMemory
+from whet.passes.group_edges import Edges, edges
 from whet.passes.listing import Arrays, Listing, Roots
-from whet.passes.row_builder import Space, built, program_of, repays
+from whet.passes.row_builder import MOST, Space, built, program_of, repays
 from whet.passes.value_uses import Uses, is_view
 
 MOST_NODES = 60                  # of a group
+# readers of a memory that a group is tried with, the last ones: each round of a loop may have some
+MOST_USERS = 256
 
 
 class _Group:
     """Nodes that are to be one kernel. `at`: their places, in order; `shapes`: those of its
-    pointwise nodes; `space`: None as long as none of them reduces anything."""
+    pointwise nodes; `space`: None as long as none of them reduces anything; `edges`: what it reads
+    and makes, once it was tried with another."""
 
     def __init__(self, i: int, shapes: set[Shape], space: Space | None = None) -> None:
         self.at, self.shapes, self.space = [i], shapes, space
         self.node: Rows | None = None
+        self.edges: Edges | None = None
         # of its nodes, those that other groups compute for themselves, too
         self.repeated: tuple[int, ...] = ()
 
@@ -67,19 +73,21 @@ class _Grouping:
         if group is None:
             return
         self.group_of[i] = group
-        makers = [self.uses.maker.get(self.root[x], -1) for x in self.nodes[i].refs()]
-        for other in [self.group_of.get(k) for k in makers]:
-            group = self.joined(other, group, i)
+        for k in [self.uses.maker.get(self.root[x], -1) for x in self.nodes[i].refs()]:
+            group = self.joined(self.group_of.get(k), group, i)
         if group.space is None:
             return
         for x in {self.root[x]: x for k in group.at for x in self.nodes[k].refs()}:
-            for other in [self.group_of.get(u) for u in self.uses.users.get(x, ()) if u < i]:
+            users = self.uses.users.get(x, ())
+            before = bisect_left(users, i)
+            for u in users[max(0, before - MOST_USERS):before]:
+                other = self.group_of.get(u)
                 if other is not None and other.space == group.space:
                     group = self.joined(other, group, i)
 
     def joined(self, other: _Group | None, group: _Group, i: int) -> _Group:
         """The group made of two, at node i; or the second one, if they cannot be joined."""
-        if other is None or other is group or self.fusion_memory.holds_more(other.at, group.at, i):
+        if other is None or other is group:
             return group
         at = group.at
         if not self.join(other, group, i):
@@ -91,18 +99,25 @@ class _Grouping:
     def join(self, a: _Group, b: _Group, i: int) -> bool:
         """Let the first group have the nodes of both, to stand at node i, if that may be."""
         space = a.space or b.space
-        if (space is None or b.space not in (None, space) or len(a.at) + len(b.at) > MOST_NODES
-                or not a.shapes | b.shapes <= _shapes_in(space)):
+        if space is None or b.space not in (None, space) or len(a.at) + len(b.at) > MOST_NODES:
+            return False
+        ends, others = self.edges(a), self.edges(b)
+        if (not ends.may_join(others, i) or not a.shapes | b.shapes <= _shapes_in(space)
+                or ends.least(others, self.uses) > MOST
+                or self.fusion_memory.holds_more(a.at, b.at, i)):
             return False
         at = sorted(a.at + b.at)
-        together = set(at)
-        if any(not self.uses.later(k, i) or self.uses.needed(k, i, together) for k in at):
-            return False
         node = self.node(space, at)
         if node is None:
             return False
-        a.at, a.shapes, a.space, a.node = at, a.shapes | b.shapes, space, node
+        a.at, a.shapes, a.space, a.node, a.edges = at, a.shapes | b.shapes, space, node, None
         return True
+
+    def edges(self, group: _Group) -> Edges:
+        """The edges of a group, which stay the same until it is joined."""
+        if group.edges is None:
+            group.edges = edges(group.at, self.uses, self.visible)
+        return group.edges
 
     def node(self, space: Space, at: Sequence[int],
              repeated: tuple[int, ...] = ()) -> Rows | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence, Set
 from math import prod
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from whet.ir import rows as R
@@ -20,6 +20,7 @@ from whet.ir.row_layout import OperandAxes, Placed, Shape, extent_of, left, one_
 from whet.ir.rows import Extent, Operand, Program
 from whet.ir.values import Array
 from whet.passes import fuse_pointwise
+from whet.passes.group_edges import is_program
 from whet.passes.listing import Arrays
 from whet.passes.lower_llvm.elements.pointwise import work
 from whet.passes.value_uses import Uses
@@ -166,8 +167,7 @@ class _Builder:
         What the `repeated` ones make is stored nowhere."""
         nodes = self.uses.nodes
         outs = self.stored(at, repeated)
-        if not outs or self.least_operands(at) + len(outs) > MOST \
-                or not all(self.add(nodes[k]) for k in at) \
+        if not outs or not all(self.add(nodes[k]) for k in at) \
                 or len(self.operands) + len(outs) > MOST:
             return None
         for full, e in (self.known[x] for x in outs):
@@ -184,15 +184,6 @@ class _Builder:
         return [x for k in at if k not in repeated for x in self.uses.nodes[k].outs
                 if x in self.visible
                 or any(u not in inside for u in self.uses.users.get(x, ()))]
-
-    def least_operands(self, at: Sequence[int]) -> int:
-        """No program of the nodes at these places has fewer operands. They are counted before one
-        is made, which takes a hundred times as long: a loop's rounds that read parts of one memory
-        are tried with one another."""
-        nodes = [self.uses.nodes[k] for k in at]
-        made = {o for node in nodes for o in node.outs}
-        return len({x for node in nodes if not self.is_program(node) for x in node.refs()
-                    if self.uses.root[x] not in made})
 
     def views(self, at: Sequence[int]) -> set[int]:
         """The views of what the group makes that nodes of it read, by their places."""
@@ -321,12 +312,7 @@ class _Builder:
     # ---- nodes
     def add(self, node: Node) -> bool:
         """Put a node into the program; False where one of its operands cannot be one of that."""
-        return self.add_program(node) if self.is_program(node) else self.add_pointwise(node)
-
-    @staticmethod
-    def is_program(node: Node) -> TypeGuard[OpNode]:
-        """Is a node of a group a row program itself? It is a pointwise one otherwise."""
-        return isinstance(node, OpNode) and node.op.family != "pointwise"
+        return self.add_program(node) if is_program(node) else self.add_pointwise(node)
 
     def add_pointwise(self, node: Node) -> bool:
         """A pointwise node: its expressions. False where an operand cannot be one."""

@@ -6,7 +6,7 @@ import whet
 from whet import jit
 from whet.cpu import native
 from whet.nn import functional as F
-from whet.passes import row_builder
+from whet.passes import fuse_rows, row_builder
 
 from tests.passes.pass_cases import compiled, graph_of
 from tests.together import bits
@@ -345,3 +345,38 @@ def test_no_program_is_made_of_groups_that_read_too_much(monkeypatch):
     shapes = (2, 40, 32), (2, 40, 32), (32, 8), (2, 40, 8), (2, 40, 8)
     graph_of(scan, *[whet.randn(s, requires_grad=True) for s in shapes])
     assert len(made) < 5000
+
+
+def rounds_of_maxima(n):
+    """A loop whose rounds reduce with one matrix, and take a part of one tensor."""
+    def scores(steps, moves):
+        s = steps[0]
+        for k in range(1, n):
+            s = (s[:, None] + moves).amax(0) + steps[k]
+        return s
+    return scores
+
+
+def test_rounds_of_a_loop_are_tried_with_the_last_ones_alone(monkeypatch):
+    """A group that reads what all rounds read is not tried with each of them."""
+    monkeypatch.setattr(native, "cached", lambda key: None)
+    monkeypatch.setattr(fuse_rows, "MOST_USERS", 10)
+    tries, join = [], fuse_rows._Grouping.join
+    monkeypatch.setattr(fuse_rows._Grouping, "join", lambda *of: [tries.append(of), join(*of)][1])
+    counts = []
+    for n in (30, 60):
+        graph_of(rounds_of_maxima(n), whet.randn(n, 6), whet.randn(6, 6))
+        counts.append(len(tries))
+        tries.clear()
+    assert 0 < counts[1] < 2.5 * counts[0]
+
+
+@compiled
+def test_each_result_of_a_group_is_stored_once():
+    """Groups that had become one were joined with themselves."""
+    def sums(x, y):
+        return ((x * 2).sum(1), (x * 3).sum(1), (x * y).sum(1), (y + 1).sum(1), (x - y).sum(1))
+    path = graph_of(sums, whet.randn(50, 60), whet.randn(50, 60))
+    line = next(at for at in path["graph"].splitlines() if " = rows(" in at)
+    names = line.split(" = ")[0].split(", ")
+    assert len(names) == len(set(names)) == 5, path["graph"]
