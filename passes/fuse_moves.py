@@ -17,7 +17,7 @@ reads.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from math import prod
 from typing import NamedTuple, TypeAlias, TypeGuard
 
@@ -177,7 +177,7 @@ class GroupSearch:
         if any(len(self.nodes[k].ins) > MOST_PARTS for k in movers):
             return None
         while True:
-            stay = [k for k in movers if self.can_wait(k, {i, *movers})]
+            stay = [k for k in movers if self.can_wait([k], {i, *movers})]
             if len(stay) == len(movers):
                 break
             movers = stay
@@ -204,7 +204,7 @@ class GroupSearch:
                 return sorted(group)
             more = [k for k in self.moves_for(u) if k not in group]
             larger = {*group, u, *more}
-            if not more or not all(self.can_wait(k, larger) for k in larger):
+            if not more or not self.can_wait(larger, larger):
                 return sorted(group)
             movers += more
             self.add_makers(larger, movers, may_repeat)
@@ -225,10 +225,11 @@ class GroupSearch:
         # What is moved twice is made first.
         return [k for k in movers if self.nodes[k].outs[0] not in moved]
 
-    def can_wait(self, k: int, together: set[int]) -> bool:
-        """May node k be done at the place of the last of these nodes?"""
+    def can_wait(self, which: Iterable[int], together: set[int]) -> bool:
+        """May these nodes be done at the place of the last of those `together`?"""
         last = max(together)
-        return self.uses.later(k, last) and not self.uses.needed(k, last, together)
+        return all(self.uses.later(k, last) and not self.uses.needed(k, last, together)
+                   for k in which)
 
     def with_readers(self, at: set[int], movers: Sequence[int]) -> set[int]:
         """A group with the other readers of its moves, as far as all of it can be done in one
@@ -239,7 +240,7 @@ class GroupSearch:
         for u in sorted(others):
             more = {*at, u}
             if (self.computes(u) and self.shape(u) == shape
-                    and all(self.can_wait(k, more) for k in more)):
+                    and self.can_wait(more, more)):
                 at = more
         return at
 
@@ -304,14 +305,14 @@ def joined(members: Sequence[Node], arrays: Arrays, outs: Sequence[int]) -> str 
     shape = arrays[movers[0].outs[0]].shape
     if any(arrays[o].shape != shape for o in outs):
         return "what is moved is used elsewhere"
-    made = {o for m in members for o in m.outs}
+    makers = {o: m for m in members for o in m.outs}
     ins: list[Array | Ref] = []
     at: dict[Key, int] = {}
     for m in members:
         for x in (m if moving(m, arrays) else kernel(m, arrays)).ins:
-            if type(x) is not Ref or x not in made:
+            if type(x) is not Ref or x not in makers:
                 operand(x, ins, at)
-    found = [c for c in (_copies(m, members, arrays) for m in movers) if c is not None]
+    found = [c for c in (_copies(m, makers, arrays) for m in movers) if c is not None]
     if len(found) < len(movers):
         return "it moves elements one by one"
     several = sum(map(len, found))
@@ -385,14 +386,14 @@ def operand(x: Array | Ref, ins: list[Array | Ref], at: dict[Key, int]) -> int:
 
 
 # ---- what is moved where -------------------------------------------------------------------------
-def _copies(node: OpNode, members: Sequence[Node], arrays: Arrays) -> list[Copy] | None:
-    """The copies that a move consists of, in order; None where the destination of one is no box."""
+def _copies(node: OpNode, makers: Mapping[int, Node], arrays: Arrays) -> list[Copy] | None:
+    """The copies that a move consists of, in order; None where the destination of one is no box.
+    `makers`: the nodes of the group, by what they make."""
     out = np.empty(arrays[node.outs[0]].shape, arrays[node.outs[0]].dtype)
     own = [np.empty(arrays[x].shape, out.dtype) for x in node.ins]  # apart from each other
     move = node.op.moves
     assert move is not None
     found: list[Copy] = []
-    makers = {o: m for m in members for o in m.outs}
     for j, (part, x) in enumerate(move(out, *own, **node.attrs)):
         if not part.size:
             continue

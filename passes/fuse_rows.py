@@ -32,7 +32,7 @@ from whet.passes.value_uses import Uses, is_view
 
 MOST_NODES = 60                  # of a group
 # readers of a memory that a group is tried with, the last ones: each round of a loop may have some
-MOST_USERS = 256
+MOST_USERS = 60
 
 
 class _Group:

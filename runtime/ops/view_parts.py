@@ -37,7 +37,15 @@ def slice_each(op, n, inputs, batched, attrs):
 
 
 def _slice_vjp(g, _y, _x, index):
-    return [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": index})]
+    # New axes of the result are dropped first, which is a view. A gradient that nothing else was
+    # cut off is no copy, and what is put into zeros lies in boxes of these.
+    cut = tuple([i for i in index if i is not None])
+    if len(cut) < len(index):
+        kept = tuple([0 if i is None else WHOLE for i in index if i is None or type(i) is tuple])
+        g = apply(slice_op, (g,), {"index": kept})
+        if all([type(i) is tuple and all([k is None for k in i]) for i in cut]):
+            return [g]
+    return [apply(unslice_op, (g,), {"size": tuple(_x.shape), "index": cut})]
 
 
 def _part_samples(make):

@@ -165,3 +165,21 @@ def test_sequences_of_other_batches_are_joined_by_the_same_plan():
     for n in (2, 3, 4, 2, 6, 3, 4, 6):
         x = whet.randn(n, 5, 3, requires_grad=True)
         assert whet.equal(f(x), loss(x))
+
+
+@pytest.mark.parametrize("part", [
+    lambda x: x[:, None], lambda x: x[None], lambda x: x[..., None, :], lambda x: x[None, :, None]])
+def test_gradients_of_new_axes_are_views(part):
+    x = whet.randn(4, 5, requires_grad=True)
+    path = graph_of(lambda x: whet.autograd.grad((part(x) * 2).exp().sum(), x), x)
+    assert "unslice" not in path["graph"]
+
+
+def test_steps_with_a_new_axis_are_joined():
+    def scan(x, w):
+        h = w
+        for t in range(6):
+            h = (h + x[:, t, :, None]).tanh()
+        return whet.autograd.grad(h.sum(), x)
+    path = graph_of(scan, whet.randn(4, 6, 5, requires_grad=True), whet.randn(4, 5, 3))
+    assert "unslice" not in path["graph"], path["graph"]
