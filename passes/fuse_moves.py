@@ -246,7 +246,7 @@ class GroupSearch:
 
     def add_makers(self, at: set[int], movers: Sequence[int], may_repeat: bool) -> None:
         """Add to a group the kernels whose results only its moves read."""
-        last = max(at)
+        last, group = max(at), set(movers)
         for k in movers:
             for x in dict.fromkeys(self.nodes[k].refs()):
                 p = self.uses.maker.get(x)
@@ -254,11 +254,11 @@ class GroupSearch:
                     continue
                 if not self.computes(p) or not self.uses.later(p, last):
                     continue
-                readers = self.moves_that_read(p, x, movers)
+                readers = self.moves_that_read(p, x, group)
                 if readers == 1 or readers and may_repeat and self.is_cheap(p):
                     at.add(p)
 
-    def moves_that_read(self, p: int, x: Ref, movers: Sequence[int]) -> int:
+    def moves_that_read(self, p: int, x: Ref, movers: Set[int]) -> int:
         """How often node p would be computed for the moves that read it. Moves that interleave
         their operands are one kernel, in which each counts once. 0 where another node reads the
         results, or they are seen from outside. `x`: the result of p that is asked about."""
