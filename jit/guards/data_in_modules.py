@@ -1,19 +1,47 @@
-"""What the user's modules hold, where code looks up names that are made at run time."""
+"""What modules hold, where code looks up names that are made at run time."""
 from __future__ import annotations
 
 import types
 from typing import TYPE_CHECKING, Any
 
 from ..refusals.reasons import TooMuch
-from ..values.code_origin import users
+from ..values.code_origin import origin_of, users
 from ..values.containers import OWN
 from ..values.instance_state import has_dict, own_dict
 from .container_places import Elements, Members, entries
+from .name_places import LibraryNames, is_part
 from .places import Place
 from .visitors import MOST, Unwatchable
 
 if TYPE_CHECKING:
     from .outside_walk import Walk
+
+
+def compare_modules(walk: Walk) -> None:
+    """Compare what the user's modules hold, and the names of others that code passes on: it may
+    look up any name there."""
+    users_own, others = [], {}
+    for m, _ in walk.modules.values():
+        if origin_of(names := vars(m)) is None:
+            users_own.append(names)
+        elif id(m) not in walk.entered.only_named:
+            others.update(_with_parts(names))
+    if sum(map(len, others.values())) > MOST:
+        raise Unwatchable(TooMuch(f"it looks up names, and reaches more than {MOST} in modules"))
+    walk.places += map(LibraryNames, others.values())
+    compare_data(walk, users_own)
+
+
+def _with_parts(names: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The names of a module, and of the modules within it that offer names (`__all__`), by id."""
+    found, todo = {}, [names]
+    while todo:
+        names = todo.pop()
+        if id(names) not in found:
+            found[id(names)] = names
+            todo += [vars(x) for k, x in names.items()
+                     if is_part(names, k) and "__all__" in vars(x)]
+    return found
 
 
 def compare_data(walk: Walk, found: list[Any]) -> None:

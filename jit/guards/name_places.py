@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..machine_code.cpython_layouts import holds, layouts
 from ..machine_code.native_entry import MISSED
+from ..machine_code.table_rows import ANY
 from ..values.instance_state import NOTHING, attribute, has_dict, own_dict, set_attribute
 from . import spots
 from .places import ABSENT, Change, Check, Place, Single
@@ -208,11 +209,7 @@ class AbsentNames(Place):
 
     def look(self) -> Sequence[Any] | None:
         there = self.owner.keys() & self.names
-        return () if not there or all(map(self._is_part, there)) else None
-
-    def _is_part(self, name: str) -> bool:
-        x = self.owner[name]
-        return type(x) is types.ModuleType and x.__name__ == f"{self.owner.get('__name__')}.{name}"
+        return () if not there or all(is_part(self.owner, name) for name in there) else None
 
     def changes(self) -> list[Change]:
         return [] if self.same() else [Change(self, None)]
@@ -225,3 +222,41 @@ class AbsentNames(Place):
             if k not in self.owner:
                 t.name(self.owner, k, MISSED)
         return True
+
+
+class LibraryNames(Place):
+    """All names of a module that is not the user's, with what they stand for: code looks up one
+    that is made at run time. Parts of the module that are loaded when first asked for may come."""
+    __slots__ = ("names",)
+    says_itself = True
+    PASSING = frozenset(("__builtins__", "__warningregistry__"))     # come and go by themselves
+
+    def __init__(self, owner: dict[str, Any]) -> None:
+        self.names = tuple(k for k in owner if self._counts(owner, k))
+        super().__init__(owner, [owner[k] for k in self.names])
+
+    @classmethod
+    def _counts(cls, owner: dict[str, Any], name: str) -> bool:
+        return name not in cls.PASSING and not is_part(owner, name)
+
+    def look(self) -> Sequence[Any] | None:
+        held = self.owner
+        names = tuple([k for k in held if self._counts(held, k)])
+        return [held[k] for k in names] if names == self.names else None
+
+    def changes(self) -> list[Change]:
+        return [] if self.same() else [Change(self, None)]
+
+    def say(self, owner: Any) -> str:
+        return f"the module {owner.get('__name__')} changed"
+
+    def table(self, t: Any, objects: list[Any]) -> bool:
+        held = dict(zip(self.names, objects))
+        t.whole(self.owner, tuple(self.owner), [held.get(k, ANY) for k in self.owner])
+        return True
+
+
+def is_part(names: dict[str, Any], name: str) -> bool:
+    """Is what a module has by a name a module within it?"""
+    x = names[name]
+    return type(x) is types.ModuleType and x.__name__ == f"{names.get('__name__')}.{name}"

@@ -19,13 +19,13 @@ from ..refusals.reasons import Inspects, Reason, TooMuch
 from ..stand_ins.caches import CACHED, data_in
 from ..stand_ins.numpy_stand_in import stands_as_memory
 from ..stand_ins.replaced_objects import stands
-from ..values.code_origin import is_as_it_was_made, origin_of, origin_of_class
+from ..values.code_origin import is_as_it_was_made, origin_of_class
 from ..values.immutable_types import PLAIN
 from ..values.varying_numbers import METHODS
 from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import OtherEntries, entries
-from .data_in_modules import compare_data
+from .data_in_modules import compare_modules
 from .followed_module_names import (
     AskedNames,
     EnteredNames,
@@ -312,7 +312,7 @@ class Walk:
         if f is id:                          # a stand-in for everybody would be asked all the time
             self.stand_ins.add(f, BuiltinName(names_of, "id"))
             self.places.append(Global(vars(builtins), "id"))
-        elif f is not None and self.builtins.first(name):
+        elif self.builtins.first(name):
             self.add(Global(vars(builtins), name))
             if f in BY_NAME:                 # what is done with it by its own name is seen
                 self.stack.pop()
@@ -341,8 +341,7 @@ class Walk:
         for name in sorted(self.settings):
             self.places.append(Setting(name, SETTINGS[name]))
         if self.facts.looks_up_names:
-            compare_data(self, [vars(m) for m, _ in self.modules.values()
-                                if origin_of(vars(m)) is None])
+            compare_modules(self)
         for f, spot in self.builtins.called():
             if f is type or not self.facts.notices_numbers:
                 self.stand_ins.add(f, spot)

@@ -1,12 +1,15 @@
 """Names that are not there until somebody adds them, and modes that are on without effect."""
+import builtins
 import contextlib
 import math
+import operator
+from unittest import mock
 
 import whet
 import whet.nn.functional as F
 from whet import nn
 
-from tests.traps.harness import leaf, mlp, outcome, ramp, thrice, trap
+from tests.traps.harness import Box, leaf, mlp, outcome, ramp, thrice, trap
 
 
 @contextlib.contextmanager
@@ -97,4 +100,56 @@ def a_backward_is_asked_for_in_inference_mode():
                 yield from thrice(lambda: f(leaf(3)))
         with whet.inference_mode(), whet.set_grad_enabled(True):
             yield from thrice(lambda: f(leaf(3)))
+    return f, calls
+
+
+@trap
+def names_of_libraries_are_made_at_run_time():
+    """A name that a module gets later, loses, or has something else by."""
+    tools = Box(library=F, names=["relu", "added"])
+    def f(x):
+        for name in tools.names:
+            x = getattr(tools.library, name, whet.exp)(x)
+        for name in ("add" + "ed", "p" + "i"):
+            x = x * vars(math).get(name, 2.0)
+        try:
+            return operator.attrgetter(tools.names[1])(F)(x)
+        except AttributeError:
+            return x
+    def calls(f):
+        def some():
+            yield from thrice(lambda: f(ramp(3) - 1))
+        with _gone_after(math, F, whet):
+            yield from some()
+            for owner, added in ((F, whet.tanh), (math, 3.0), (F, whet.sin)):
+                owner.added = added
+                yield from some()
+            with mock.patch.object(F, "relu", whet.sigmoid):
+                yield from some()
+            with mock.patch.object(math, "pi", 3.0):
+                yield from some()
+            tools.library = whet
+            yield from some()
+            with mock.patch.object(whet, "relu", whet.square):
+                yield from some()
+            whet.added = whet.cos
+            yield from some()
+        yield from some()
+    return f, calls
+
+
+@trap
+def a_name_comes_among_the_builtins():
+    """NameError until then, and after it has gone again."""
+    def f(x):
+        try:
+            return x * added
+        except NameError:
+            return x
+    def calls(f):
+        with _gone_after(builtins):
+            yield from thrice(lambda: f(ramp(3)))
+            builtins.added = 3.0
+            yield from thrice(lambda: f(ramp(3)))
+        yield from thrice(lambda: f(ramp(3)))
     return f, calls
