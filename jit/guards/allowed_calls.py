@@ -233,7 +233,7 @@ def problem_of_call(f: Any) -> Reason | None:
     """
     owner = getattr(f, "__self__", None)
     if owner is None or isinstance(owner, types.ModuleType):
-        module = f.__module__ or getattr(owner, "__name__", None)
+        module = getattr(f, "__module__", None) or getattr(owner, "__name__", None)
         return None if only_computes(f) else Calls(f"{module}.{f.__name__}")
     if isinstance(owner, type):
         return None if makes_an_object(f, owner) else Calls(f"{owner.__qualname__}.{f.__name__}")

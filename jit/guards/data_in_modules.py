@@ -33,14 +33,16 @@ def compare_modules(walk: Walk) -> None:
 
 
 def _with_parts(names: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """The names of a module, and of the modules within it that offer names (`__all__`), by id."""
-    found, todo = {}, [names]
+    """The names of a module, of the modules within it, and of those within these that offer names
+    (`__all__`), by id."""
+    found, todo = {id(names): names}, [names]
     while todo:
-        names = todo.pop()
-        if id(names) not in found:
-            found[id(names)] = names
-            todo += [vars(x) for k, x in names.items()
-                     if is_part(names, k) and "__all__" in vars(x)]
+        holder = todo.pop()
+        for name, x in holder.items():
+            if is_part(holder, name) and id(vars(x)) not in found \
+                    and (holder is names or "__all__" in vars(x)):
+                found[id(vars(x))] = vars(x)
+                todo.append(vars(x))
     return found
 
 

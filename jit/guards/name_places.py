@@ -251,8 +251,8 @@ class LibraryNames(Place):
         return f"the module {owner.get('__name__')} changed"
 
     def table(self, t: Any, objects: list[Any]) -> bool:
-        held = dict(zip(self.names, objects))
-        t.whole(self.owner, tuple(self.owner), [held.get(k, ANY) for k in self.owner])
+        held = {**self.owner, **dict(zip(self.names, objects))}      # the parts of now, too
+        t.whole(self.owner, tuple(held), [ANY if k in self.PASSING else held[k] for k in held])
         return True
 
 

@@ -1,6 +1,7 @@
 """Names that are not there until somebody adds them, and modes that are on without effect."""
 import builtins
 import contextlib
+import functools
 import math
 import operator
 from unittest import mock
@@ -135,6 +136,30 @@ def names_of_libraries_are_made_at_run_time():
             whet.added = whet.cos
             yield from some()
         yield from some()
+    return f, calls
+
+
+@trap
+def a_dotted_name_is_resolved_in_a_library():
+    """Its parts are modules, of which one is exchanged for another object."""
+    names = Box(of="nn.functional.relu")
+    get = math.__getattribute__
+    def f(x):
+        return functools.reduce(getattr, names.of.split("."), whet)(x) * 2
+    def g(x):
+        return x * get(names.of[-2:])
+    def calls(f):
+        yield from thrice(lambda: f(ramp(3) - 1))
+        with mock.patch.object(nn, "functional", Box(relu=whet.sin)):
+            yield from thrice(lambda: f(ramp(3) - 1))
+        names.of = "nn.functional.added"
+        with _gone_after(F):
+            F.added = whet.cos
+            yield from thrice(lambda: f(ramp(3) - 1))
+            F.added = whet.exp
+            yield from thrice(lambda: f(ramp(3) - 1))
+        names.of = "pi"
+        yield from thrice(lambda: whet.jit.trace(g)(ramp(3)))
     return f, calls
 
 
