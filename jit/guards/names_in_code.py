@@ -31,6 +31,7 @@ from .bytecode import (
     returns_pythons_constant,
 )
 from .bytecode_calls import reaches_its_call
+from .handled_errors import sees_handled_error
 from .probed_functions import (
     changes_names,
     lists_names,
@@ -100,6 +101,7 @@ class CodeFacts:
     lists_names: bool = False        # all names that something has
     takes_classes: bool = False      # the class of something, for more than its name
     reads_dicts: bool = False        # single attributes, by an object's `__dict__`
+    sees_handled_error: bool = False     # the one that was handled when it was called
 
     def copy(self) -> CodeFacts:
         """A copy, to be added to."""
@@ -115,6 +117,7 @@ class CodeFacts:
         self.lists_names |= other.lists_names
         self.takes_classes |= other.takes_classes
         self.reads_dicts |= other.reads_dicts
+        self.sees_handled_error |= other.sees_handled_error
 
 
 class NamesInCode:
@@ -143,7 +146,8 @@ class NamesInCode:
             or any(x.startswith(SAVED) for x in (*code.co_names, *texts))
             or code.co_name in EXACT and could_give_a_number(code),
             makes_texts=not TEXTS.isdisjoint(said) or not TEXTS.isdisjoint(texts),
-            takes_classes=any("__class__" in x for x in texts))
+            takes_classes=any("__class__" in x for x in texts),
+            sees_handled_error=sees_handled_error(code))
         # does it call type(x): of what may be anything, of its first argument?
         self.asks_types = self.asks_type_of_first = False
         # may it make text by a form that dates give a meaning to?

@@ -370,6 +370,8 @@ class Walk:
         self.of_c.check(self.stand_ins.elsewhere, looks_up_names, self.entered.only_named)
         if not FRAMES.isdisjoint(attributes):
             raise Unwatchable(Inspects("it looks at frames"))
+        if self.facts.sees_handled_error:
+            raise Unwatchable(Inspects("it asks for the error that its caller handles"))
         if "_base" in attributes and any(t._base is not None for t in tensors):
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 

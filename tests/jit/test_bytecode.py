@@ -6,7 +6,9 @@ import inspect
 import textwrap
 import types
 
+import pytest
 from whet.jit.guards.bytecode import argument_is_text, instructions
+from whet.jit.guards.handled_errors import sees_handled_error
 
 
 def codes(code):
@@ -80,3 +82,40 @@ def test_a_second_argument_is_a_constant():
                  if name == "LOAD_GLOBAL" and value in ("getattr", "hasattr", "setattr"))
         return argument_is_text(found, i, 1)
     assert all(map(told, CONSTANT)) and not any(map(told, OTHERS))
+
+
+def _reraised(f):
+    try:
+        f()
+    except ValueError:
+        for _ in range(2):
+            with f:
+                raise
+
+
+def _reraised_elsewhere(f):
+    try:
+        f()
+    except ValueError:
+        pass
+    else:
+        raise
+
+
+def _reraised_in_a_block(f):
+    with f:
+        raise
+
+
+def _chained(f):
+    try:
+        f()
+    except ValueError as e:
+        return e.__context__
+
+
+@pytest.mark.parametrize("f, sees", [
+    (_reraised, False), (_reraised_elsewhere, True), (_reraised_in_a_block, True),
+    (_chained, True)])
+def test_code_that_could_see_which_error_its_caller_handles(f, sees):
+    assert sees_handled_error(f.__code__) == sees

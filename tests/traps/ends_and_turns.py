@@ -183,3 +183,64 @@ def a_recursive_structure_of_modules():
         tree.children_of_it[1].scale = tree.scale
         yield from thrice(lambda: f(ramp(2)))
     return f, calls
+
+
+def _in_and_out_of_a_handler(f):
+    """The results of calls outside of an `except`, within one, and outside again."""
+    yield from thrice(lambda: outcome(lambda: f(ramp(2))))
+    try:
+        raise KeyError("the caller's")
+    except KeyError:
+        yield from thrice(lambda: outcome(lambda: f(ramp(2))))
+    yield from thrice(lambda: outcome(lambda: f(ramp(2))))
+
+
+@trap
+def the_caller_handles_an_error():
+    """Errors that are raised meanwhile are chained to it."""
+    @contextlib.contextmanager
+    def telling():
+        try:
+            yield
+        except ValueError as e:
+            print(repr(e.__context__))
+    def f(x):
+        with telling():
+            raise ValueError
+        return x * 2
+    return f, _in_and_out_of_a_handler
+
+
+@trap
+def the_callers_error_is_raised_again():
+    """`raise` without an operand, where the function itself handles none."""
+    def again():
+        raise
+    def f(x):
+        try:
+            with contextlib.nullcontext():
+                again()
+        except RuntimeError:
+            return x
+        except KeyError:
+            return x * 2
+    return f, _in_and_out_of_a_handler
+
+
+@trap
+def an_error_of_its_own_is_raised_again():
+    """`raise` within handlers, loops and contexts: the function's own error."""
+    def f(x):
+        for i in range(2):
+            try:
+                try:
+                    with contextlib.suppress(KeyError):
+                        [][i]
+                except IndexError as e:
+                    with contextlib.nullcontext():
+                        if x.shape[0] > i and e.args:
+                            raise
+            except IndexError:
+                x = x * 2
+        return x
+    return f, _in_and_out_of_a_handler
