@@ -86,6 +86,9 @@ WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form lies on the 
 DIRECTIVE = re.compile("%[^a-zA-Z]*[a-zA-Z]").search
 # `%*d` wants its width, and `%.*f` its digits, from exactly a Python int
 STARRED = re.compile(r"%[-+ #0-9.]*\*").search
+# of statements, which look these up among the builtins
+IMPLYING = {"IMPORT_NAME": "__import__", "LOAD_BUILD_CLASS": "__build_class__"}
+MATCHING = frozenset(("MATCH_SEQUENCE", "MATCH_MAPPING"))
 FORMATS = frozenset(("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC"))
 
 
@@ -131,10 +134,12 @@ class NamesInCode:
     may be anything, and a text by which it is asked for an attribute; `passed_on`: globals of which
     more is taken than an attribute; `never_taken`: those that are only called, or asked for by
     `isinstance`; `are_set`: attributes that it sets, `only_set`: those of them that it names for
-    nothing else."""
+    nothing else; `implied`: builtins that statements call; `matches`: does it ask what matches as
+    a sequence or a mapping?"""
     __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
                  "entered_of", "named_of", "asked", "passed_on", "never_taken", "globals",
-                 "imports", "identities", "taken", "taken_of", "formats", "are_set", "only_set")
+                 "imports", "identities", "taken", "taken_of", "formats", "are_set", "only_set",
+                 "implied", "matches")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -163,6 +168,8 @@ class NamesInCode:
         self.taken_of: set[tuple[str, str]] = set()
         self.globals: dict[tuple[str, bool], None] = {}
         self.imports: dict[tuple[str, int], None] = {}
+        self.implied: set[str] = set()
+        self.matches = False
         self.identities = _identities_of_numbers(code)
         self._read(code)
         self.only_set = self.are_set - {x for name, _, x in instructions(code)
@@ -177,6 +184,9 @@ class NamesInCode:
             self._notice(code, name, value, last, before, i > 0 and is_called(found, i - 1))
             if name in FORMATS:
                 self._note_format(found, i)
+            elif name in IMPLYING:
+                self.implied.add(IMPLYING[name])
+            self.matches |= name in MATCHING
             facts.looks_up_names |= _looks_up(found, i, asked)
             if name == "IMPORT_FROM":
                 self.asked.add((None, value))

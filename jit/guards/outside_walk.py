@@ -51,7 +51,7 @@ from .spots import BuiltinName, Spot
 from .unnamed_objects import Held, release_held_back
 from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
-from .visitors_of_callables import class_, named_in
+from .visitors_of_callables import class_, look_up_unnamed, named_in
 from .walk_findings import (
     MetBuiltins,
     MetClasses,
@@ -278,6 +278,7 @@ class Walk:
         self.named_in.note(set(), names.named_of, names_of)
         self.asked.note_asked(names.asked, names_of)
         self.of_c.named_in(names, names_of)
+        look_up_unnamed(self, names)
         for name, not_called in names.globals:
             self.add(Global(names_of, name))
             if name not in names.passed_on:

@@ -3,7 +3,10 @@ from __future__ import annotations
 
 import _thread
 import abc
+import builtins
 import contextlib
+import copy
+import copyreg
 import functools
 import os
 import random
@@ -23,8 +26,9 @@ from ..values.code_origin import Origin, foreign, is_compiled_function, origin_o
 from . import allowed_calls as known
 from . import probed_functions as asked
 from .annotation_readers import reads_annotations
-from .name_places import AttributesDict
-from .names_in_code import EXACT, could_give_a_number
+from .container_places import entries
+from .name_places import AttributesDict, Global
+from .names_in_code import EXACT, NamesInCode, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
 from .unnamed_objects import ASKED_BY_NAME, hold_back, may_be_held_back
@@ -121,6 +125,9 @@ def function(walk: Walk, fn: types.FunctionType) -> None:
         walk.other_entries(vars(fn), DISPATCHING)
     elif fn is os.getenv:                    # the purity watch looks at what others do
         walk.stack.append(os.environ)
+    elif origin is not None and _copies(fn) and id(copyreg.dispatch_table) not in walk.seen:
+        walk.seen[id(copyreg.dispatch_table)] = copyreg.dispatch_table
+        walk.add(entries(copyreg.dispatch_table))
     elif walk.met_code.leaves_out(*codes_around(fn)):
         unread_function(walk, fn)
     elif origin is None or any(map(users, wrapped(fn))):
@@ -129,6 +136,12 @@ def function(walk: Walk, fn: types.FunctionType) -> None:
         walk.named(fn)
         if origin is None:
             walk.code(fn.__code__, fn.__globals__, variables(fn))
+
+
+def _copies(fn: types.FunctionType) -> bool:
+    """Is this a function that copies objects, or one of a module that has such functions?"""
+    names = fn.__globals__
+    return names.get("dispatch_table") is copyreg.dispatch_table or names.get("copy") is copy
 
 
 def unread_function(walk: Walk, fn: types.FunctionType) -> None:
@@ -222,9 +235,8 @@ def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
     _note_from_table(walk, c)
     if c is type:                            # by another name
         walk.facts.notices_numbers = walk.facts.notices_types = True
-    if isinstance(c, abc.ABCMeta) and not walk.classes.has_abstract:
-        walk.classes.has_abstract = True                 # register() makes subclasses
-        walk.add(AbstractClasses())
+    if isinstance(c, abc.ABCMeta):           # register() makes subclasses
+        abstract_classes(walk)
     for b in c.__mro__:
         if b is not object and users(b):
             walk.met_code.methods.update(filter(None, map(code_of_method, vars(b).values())))
@@ -240,6 +252,22 @@ def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
             if type(b) is not type and users(type(b)):
                 walk.stack.append(type(b))
     walk.framework(c)
+
+
+def abstract_classes(walk: Walk) -> None:
+    """What abstract classes know of others."""
+    if not walk.classes.has_abstract:
+        walk.classes.has_abstract = True
+        walk.add(AbstractClasses())
+
+
+def look_up_unnamed(walk: Walk, names: NamesInCode) -> None:
+    """What code goes by without naming it: builtins that statements call, and what is registered as
+    a sequence or a mapping."""
+    walk.places += [Global(vars(builtins), name) for name in names.implied
+                    if walk.builtins.first(name)]
+    if names.matches:
+        abstract_classes(walk)
 
 
 def _gives_numbers(method: Any) -> bool:

@@ -160,7 +160,7 @@ def set_warn_always(b):
 
 def is_warn_always_enabled():
     """Are warnings said every time? See `set_warn_always`."""
-    return _always
+    return read(lambda: _always)
 
 
 def is_news(said, key):

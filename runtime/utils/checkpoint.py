@@ -42,7 +42,8 @@ class _Block:
         self.versions = self.versions_now()
         self.rng = default_generator.get_state() if preserve else None
         self.count, self.values = 0, {}
-        self.kinds, self.compares, self.stops_early = [], compares, _stops_early
+        self.kinds, self.compares = [], compares
+        self.stops_early = modes.read(lambda: _stops_early)
         self.autocast, self.autocast_for = modes.state.autocast, modes.state.autocast_for
         self.levels = _levels()
 
