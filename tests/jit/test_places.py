@@ -94,7 +94,9 @@ KINDS = {
     "dict of attributes": (lambda: N.AttributesDict(Plain()), changed("__dict__", {}), False),
     "absent names": (lambda: N.AbsentNames({}, frozenset("a")), filled("a", 1), False),
     "names of a library": (lambda: N.LibraryNames({"a": 1}), filled("a", 2), False),
-    "part of a library": (lambda: N.LibraryNames({"__name__": "a", "b": types.ModuleType("a.b")}), filled("b", 1), False),
+    "part of a library": (
+        lambda: N.LibraryNames({"__name__": "a", "b": types.ModuleType("a.b")}), filled("b", 1),
+        False),
     "more names of a library": (lambda: N.LibraryNames({"a": 1}), filled("b", 1), False),
     "type": (lambda: O.TypeOf(Plain()), changed("__class__", type("Other", (), {})), True),
     "class": (lambda: O.ClassBody(type("Made", (), {"a": 1})), changed("a", 2), True),
