@@ -26,7 +26,7 @@ from .graph_values import inputs, results
 from .recording import ExportSession, Recorded, attempt
 from .signature import Parameter, Signature, bound_call, parameters
 from .simplify import Simplified
-from .sized_export import Sized
+from .sized_export import REFUSALS, Sized
 from .sized_graph import SizedGraph
 
 
@@ -135,7 +135,6 @@ def made_for(
         )
         sized = SizedGraph(made.graph, dims, made.holes)
         sized.leave_out_too_small()
-        dims.tell_raised(before)
     signature = Signature(
         recording.parameters, run.output, inputs(made.graph, dims), results(made.graph, sizes)
     )
@@ -143,6 +142,9 @@ def made_for(
     exported = Exported(name, made.graph, made.constants, signature, made.rewrites, samples, sized)
     for r in runs:
         check(exported, r, bool(names))
+    if dims is not None:
+        search.leave_out_small_sizes(lambda run: gives(exported, run, bool(names)))
+        dims.tell_raised(before)
     exported.samples.results = run.made
     return exported
 
@@ -249,6 +251,17 @@ def checked(rewrites: Iterable[str]) -> tuple[str, ...]:
                 f"export(): rewrites are some of {', '.join(map(repr, REWRITES))}, not {name!r}"
             )
     return names
+
+
+def gives(exported: Exported, run: Recorded, is_rewritten: bool) -> bool:
+    """Does an exported function give the results of a run? An error is no result that is wrong."""
+    try:
+        check(exported, run, is_rewritten)
+    except ExportError:
+        return False
+    except REFUSALS:
+        return True
+    return True
 
 
 def check(exported: Exported, run: Recorded, is_rewritten: bool) -> None:

@@ -7,6 +7,8 @@ nothing is known of that, every size within the bounds is recorded."""
 
 from __future__ import annotations
 
+import bisect
+import functools
 import os
 import traceback
 from collections.abc import Callable, Iterator
@@ -33,6 +35,8 @@ from .tree_text import said
 MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
 ROUNDS = 4  # in which sizes that turn out to be no expressions are left out
 KEPT = 4  # runs on which the exported program is checked
+# by which functions refuse sizes
+REFUSALS = RuntimeError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError
 # (a run at these sizes, or why there is none; the line where Python was told a size)
 Record = Callable[[Values], tuple[Recorded | None, ExportError | None, str | None]]
 
@@ -253,6 +257,24 @@ class Sized:
                     self.dims.raise_least(k, n + 1)
                     break
 
+    def leave_out_small_sizes(self, gives: Callable[[Recorded], bool]) -> None:
+        """Let dimensions begin where eager mode raises no error, and the export `gives` the results
+        of a run. Code around ops may refuse small sizes that the ops take, as `narrow` does, or go
+        another way, as a convolution does for images as large as its kernel."""
+        for k, d in enumerate(self.dims.dims):
+            sizes = range(d.min, self.dims.example[k], d.multiple) if d.min > 1 else range(0)
+            served = functools.partial(self.is_served, gives, k)
+            if sizes and not served(sizes[0]):
+                self.dims.raise_least(k, sizes[bisect.bisect(sizes, False, 1, key=served) - 1] + 1)
+
+    def is_served(self, gives: Callable[[Recorded], bool], k: int, n: int) -> bool:
+        """Is size n of a dimension served, with the example's others?"""
+        try:
+            run, _, _ = self.record((*self.dims.example[:k], n, *self.dims.example[k + 1:]))
+        except REFUSALS:
+            return False
+        return run is None or gives(run)
+
     def same_at(self, values: Values) -> bool:
         """Is the run at some sizes what the expressions say?"""
         try:
@@ -263,8 +285,7 @@ class Sized:
             self.compare(run, values)
             return all(self.is_stated(a, b, values) or self.sees_the_same(a, b, values, run)
                        for a, b in zip(self.base.nodes, run.nodes))
-        except (RuntimeError, ValueError, TypeError, IndexError, ArithmeticError,
-                PreconditionError):
+        except (*REFUSALS, PreconditionError):
             return False
 
     def sees_the_same(self, a: Any, b: Any, values: Values, run: Recorded) -> bool:
