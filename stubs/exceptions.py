@@ -56,7 +56,7 @@ EXACT = {
     "load.f": "str | PathLike[str] | Any",
     "load.map_location": "Any", "load.mmap": "bool | None",
     "load.pickle_load_args": "Any", "load.pickle_module": "Any",
-    "save.pickle_module": "Any",
+    "save.pickle_module": "Any", "graph.cuda_graph": "Any", "graph.pool": "Any",
     "save.f": "str | PathLike[str] | Any",
     "set_printoptions.profile": "str | None", "set_printoptions.sci_mode": "bool | None",
     "set_printoptions.threshold": "int | None", "set_printoptions.precision": "int | None",

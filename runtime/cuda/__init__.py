@@ -16,6 +16,9 @@ from . import streams as _streams
 from .driver import CudaError as CudaError
 from .driver import OutOfMemoryError as OutOfMemoryError
 from .driver import Properties as _Properties
+from .graphs import CUDAGraph as CUDAGraph
+from .graphs import graph as graph
+from .graphs import is_current_stream_capturing as is_current_stream_capturing
 from .random import get_rng_state as get_rng_state
 from .random import get_rng_state_all as get_rng_state_all
 from .random import initial_seed as initial_seed
@@ -508,16 +511,6 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 # ---- what else programs ask for ------------------------------------------------------------------
-def is_current_stream_capturing() -> bool:
-    """Is this thread's work recorded instead of done? Never by a program's wish.
-
-    >>> import whet
-    >>> whet.cuda.is_current_stream_capturing()
-    False
-    """
-    return False
-
-
 def ipc_collect() -> None:
     """Does nothing: processes share no memory of devices.
 

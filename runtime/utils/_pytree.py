@@ -7,34 +7,66 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
-class _Node(NamedTuple):
+class NodeDef(NamedTuple):
     """How containers of a class are taken apart and put together."""
-    flatten: Any
-    unflatten: Any
+    flatten_fn: Any
+    unflatten_fn: Any
+    flatten_with_keys_fn: Any = None
 
 
-def _of_dict(d):
+def _dict_flatten(d):
     return list(d.values()), list(d)
 
 
-SUPPORTED_NODES: dict[Any, _Node] = {
-    tuple: _Node(lambda t: (list(t), None), lambda parts, _: tuple(parts)),
-    list: _Node(lambda x: (list(x), None), lambda parts, _: list(parts)),
-    dict: _Node(_of_dict, lambda parts, keys: dict(zip(keys, parts))),
-    OrderedDict: _Node(_of_dict, lambda parts, keys: OrderedDict(zip(keys, parts))),
-    defaultdict: _Node(
-        lambda d: (list(d.values()), (d.default_factory, list(d))),
-        lambda parts, told: defaultdict(told[0], zip(told[1], parts))),
-    deque: _Node(lambda d: (list(d), d.maxlen), lambda parts, most: deque(parts, maxlen=most)),
-    namedtuple: _Node(lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))}
+def _dict_unflatten(values, context):
+    return dict(zip(context, values, strict=True))
 
 
-def register_pytree_node(cls, flatten_fn, unflatten_fn, **names):
+def _dict_flatten_with_keys(d):
+    values, names = _dict_flatten(d)
+    return [(MappingKey(k), v) for k, v in zip(names, values)], names
+
+
+def _sequence_flatten_with_keys(x):
+    """What serves every class whose own way to flatten says no keys."""
+    parts, context = SUPPORTED_NODES[_kind(x)].flatten_fn(x)
+    return [(SequenceKey(i), part) for i, part in enumerate(parts)], context
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {
+    tuple: NodeDef(lambda t: (list(t), None), lambda parts, _: tuple(parts)),
+    list: NodeDef(lambda x: (list(x), None), lambda parts, _: list(parts)),
+    dict: NodeDef(_dict_flatten, _dict_unflatten, _dict_flatten_with_keys),
+    OrderedDict: NodeDef(
+        _dict_flatten, lambda parts, keys: OrderedDict(zip(keys, parts)), _dict_flatten_with_keys),
+    defaultdict: NodeDef(
+        lambda d: (list(d.values()), [d.default_factory, list(d)]),
+        lambda parts, told: defaultdict(told[0], zip(told[1], parts)),
+        lambda d: ([(MappingKey(k), v) for k, v in d.items()], [d.default_factory, list(d)])),
+    deque: NodeDef(lambda d: (list(d), d.maxlen), lambda parts, most: deque(parts, maxlen=most)),
+    namedtuple: NodeDef(
+        lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts),
+        lambda t: ([(GetAttrKey(k), v) for k, v in zip(t._fields, t)], type(t)))}
+
+
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, flatten_with_keys_fn=None, **names):
     """Containers of a class are trees: `flatten_fn(x)` gives (parts, context), and
-    `unflatten_fn(parts, context)` builds one."""
+    `unflatten_fn(parts, context)` builds one. `flatten_with_keys_fn(x)` gives ([(key, part), ...],
+    context), for paths; without it the keys are positions.
+
+    >>> from whet.utils._pytree import register_pytree_node, tree_map
+    >>> class Pair:
+    ...     def __init__(self, a, b): self.a, self.b = a, b
+    >>> register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda parts, _: Pair(*parts))
+    >>> tree_map(lambda x: 10 * x, Pair(1, [2, 3])).b
+    [20, 30]
+    """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node")
-    SUPPORTED_NODES[cls] = _Node(flatten_fn, unflatten_fn)
+    SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+_register_pytree_node = register_pytree_node    # its name in packages from before it was public
 
 
 def _kind(tree):
@@ -70,7 +102,7 @@ class TreeSpec:
     def _built(self, leaves):
         if self.type is None:
             return next(leaves)
-        return SUPPORTED_NODES[self.type].unflatten(
+        return SUPPORTED_NODES[self.type].unflatten_fn(
             [c._built(leaves) for c in self.children_specs], self.context)
 
     def flatten_up_to(self, tree):
@@ -79,7 +111,7 @@ class TreeSpec:
             return [tree]
         if _kind(tree) is not self.type:
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
-        parts, context = SUPPORTED_NODES[self.type].flatten(tree)
+        parts, context = SUPPORTED_NODES[self.type].flatten_fn(tree)
         if self.type in (dict, OrderedDict) and set(context) == set(self.context):
             parts = [tree[k] for k in self.context]
         elif context != self.context or len(parts) != self.num_children:
@@ -101,7 +133,7 @@ def _split(tree, leaves, is_leaf):
     if kind is None or is_leaf is not None and is_leaf(tree):
         leaves.append(tree)
         return LeafSpec()
-    parts, context = SUPPORTED_NODES[kind].flatten(tree)
+    parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     return TreeSpec(kind, context, [_split(p, leaves, is_leaf) for p in parts])
 
 
@@ -238,17 +270,6 @@ class GetAttrKey:
         return getattr(container, self.name)
 
 
-def _keys(tree, kind, context, count):
-    """The ways into the parts of a container."""
-    if kind in (dict, OrderedDict):
-        return map(MappingKey, context)
-    if kind is defaultdict:
-        return map(MappingKey, context[1])
-    if kind is namedtuple:
-        return map(GetAttrKey, tree._fields)
-    return map(SequenceKey, range(count))
-
-
 def tree_leaves_with_path(tree, is_leaf=None):
     """(path, leaf) of each leaf, in order.
 
@@ -258,9 +279,8 @@ def tree_leaves_with_path(tree, is_leaf=None):
     """
     if tree_is_leaf(tree, is_leaf):
         return [((), tree)]
-    kind = _kind(tree)
-    parts, context = SUPPORTED_NODES[kind].flatten(tree)
-    return [((key, *path), x) for key, part in zip(_keys(tree, kind, context, len(parts)), parts)
+    with_keys = SUPPORTED_NODES[_kind(tree)].flatten_with_keys_fn or _sequence_flatten_with_keys
+    return [((key, *path), x) for key, part in with_keys(tree)[0]
             for path, x in tree_leaves_with_path(part, is_leaf)]
 
 

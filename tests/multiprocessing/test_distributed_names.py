@@ -95,3 +95,40 @@ def test_who_is_asked_for_in_a_group(monkeypatch):
         dist.P2POp(print, whet.ones(1), 0)
     with pytest.raises(ValueError, match="Invalid destination rank"):
         dist.batch_isend_irecv([dist.P2POp(dist.isend, whet.ones(1), 0)])
+
+
+def test_nothing_is_spread_over_processes():
+    from whet.distributed._composable.fsdp import fully_shard
+    from whet.distributed.checkpoint.hf_storage import (
+        HuggingFaceStorageReader,
+        HuggingFaceStorageWriter,
+    )
+    from whet.distributed.fsdp import FSDPModule, FullyShardedDataParallel
+    from whet.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+    from whet.distributed.tensor._utils import compute_local_shape_and_global_offset
+    from whet.distributed.tensor.placement_types import _StridedShard
+    assert not isinstance(whet.ones(2), DTensor)
+    assert not isinstance(whet.nn.Linear(1, 1), (FullyShardedDataParallel, FSDPModule))
+    for refused in (lambda: distribute_tensor(whet.ones(2), None, [Shard(0)]),
+                    lambda: DTensor.from_local(whet.ones(2), None, [Replicate()]),
+                    lambda: FullyShardedDataParallel(whet.nn.Linear(1, 1)),
+                    lambda: fully_shard(whet.nn.Linear(1, 1)),
+                    lambda: HuggingFaceStorageReader("folder"),
+                    lambda: HuggingFaceStorageWriter("folder")):
+        with pytest.raises(RuntimeError, match="a group has one"):
+            refused()
+    places = [Shard(1), Replicate(), Partial(), _StridedShard(0, split_factor=2)]
+    assert [p.is_shard() for p in places] == [True, False, False, True]
+    assert [p.is_replicate() for p in places] == [False, True, False, False]
+    assert [p.is_partial("sum") for p in places] == [False, False, True, False]
+    assert compute_local_shape_and_global_offset((4, 2), None, places) == ((4, 2), (0, 0))
+
+
+def test_collectives_that_give_new_tensors():
+    from whet.distributed import _functional_collectives as of_new_tensors
+    x = whet.randn(2, 3, requires_grad=True)
+    for name, args in (("all_gather_tensor", (0,)), ("reduce_scatter_tensor", ("sum", 1)),
+                       ("all_to_all_single_autograd", (None, None)), ("broadcast", (0,)),
+                       ("all_reduce", ())):
+        y = of_new_tensors.wait_tensor(getattr(of_new_tensors, name)(x * 2, *args))
+        assert y.equal(x * 2) and y.requires_grad, name

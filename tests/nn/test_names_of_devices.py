@@ -112,6 +112,10 @@ def test_memory_of_devices_is_told_in_words():
     from whet.cuda.random import manual_seed
     assert memory_summary is whet.cuda.memory_summary and manual_seed is whet.cuda.manual_seed
     assert not whet.cuda.is_current_stream_capturing()
+    assert not isinstance(whet.ones(2), whet.cuda.CUDAGraph)
+    for refused in (whet.cuda.CUDAGraph, lambda: whet.cuda.graph(None)):
+        with pytest.raises(RuntimeError, match="Trace the function"):
+            refused()
 
 
 def test_libraries_that_are_not_used_are_asked_for():

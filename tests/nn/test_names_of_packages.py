@@ -305,6 +305,40 @@ def test_trees_have_paths():
     assert seen == [1, 3]
 
 
+def test_a_class_says_its_keys_itself():
+    from whet.utils import _pytree as trees
+
+    class Output(dict):
+        pass
+    trees.register_pytree_node(
+        Output, trees._dict_flatten, lambda parts, keys: Output(trees._dict_unflatten(parts, keys)),
+        serialized_type_name="Output", flatten_with_keys_fn=trees._dict_flatten_with_keys)
+    try:
+        tree = [Output(loss=1, logits=(2, 3))]
+        found, spec = trees.tree_flatten_with_path(tree)
+        assert [trees.keystr(p) for p, _ in found] == [
+            "[0]['loss']", "[0]['logits'][0]", "[0]['logits'][1]"]
+        assert spec.unflatten([1, 2, 3]) == tree and type(spec.unflatten([1, 2, 3])[0]) is Output
+        with pytest.raises(ValueError):
+            trees._dict_unflatten([1], ["a", "b"])
+    finally:
+        del trees.SUPPORTED_NODES[Output]
+
+
+def test_masks_by_vmap_index_as_everywhere():
+    from whet._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+    from whet.nn.attention.flex_attention import _DEFAULT_SPARSE_BLOCK_SIZE
+    table, at = whet.tensor([[3, 4, 5], [6, 7, 8]]), whet.tensor([2, 0])
+
+    def masks(at):
+        with TransformGetItemToIndex():
+            return whet.vmap(lambda i: table[1, i] > 6)(at)
+    traced = whet.jit.trace(masks)
+    for _ in range(4):
+        assert traced(at).tolist() == [True, False]
+    assert "eagerly" not in repr(traced) and _DEFAULT_SPARSE_BLOCK_SIZE == 128
+
+
 def test_batches_are_made_where_pytorch_has_it():
     from whet.utils.data._utils.collate import collate, collate_tensor_fn, default_collate_fn_map
     assert whet.utils.data._utils.collate.collate is collate

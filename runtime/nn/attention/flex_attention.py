@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import whet
 
+from .block_mask import BLOCK as _DEFAULT_SPARSE_BLOCK_SIZE  # noqa: F401  packages read it here
 from .block_mask import (
     BlockMask,
     _sliced_mask_mod_error,

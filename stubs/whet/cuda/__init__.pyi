@@ -2,12 +2,14 @@
 from typing import Any, Iterable
 from whet.tensor import Tensor
 from whet.types import Device
+from whet.cuda.graphs import CUDAGraph as CUDAGraph
 from whet.cuda.driver import CudaError as CudaError
 from whet.cuda.streams import Event as Event
 from whet.cuda.streams import ExternalStream as ExternalStream
 from whet.cuda.driver import OutOfMemoryError as OutOfMemoryError
 from whet.cuda.streams import Stream as Stream
 from whet.cuda.streams import stream as StreamContext
+from whet.cuda.graphs import graph as graph
 from whet.cuda.streams import stream as stream
 
 
@@ -37,7 +39,7 @@ def initial_seed() -> int: """The number that the generator was seeded with."""
 def ipc_collect() -> None: """Does nothing: processes share no memory of devices."""
 def is_available() -> bool: """Is there a device?"""
 def is_bf16_supported(including_emulation: bool = True) -> bool: """Can the current device compute in bfloat16?"""
-def is_current_stream_capturing() -> bool: """Is this thread's work recorded instead of done? Never by a program's wish."""
+def is_current_stream_capturing() -> bool: """Is what a stream does being captured into a graph? No."""
 def is_initialized() -> bool: """Was a device used already?"""
 def is_tf32_supported() -> bool: """Can the current device multiply in TF32?"""
 def list_gpu_processes(device: Device | None = None) -> str: """The processes that compute on a device and what memory each has, a line each."""

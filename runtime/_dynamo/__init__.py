@@ -2,7 +2,7 @@
 nothing, since Python's own run is recorded."""
 import sys
 
-from .compiler import (
+from ..compiler import (
     allow_in_graph,
     assume_constant_result,
     compile,
@@ -12,7 +12,7 @@ from .compiler import (
     reset,
     set_stance,
 )
-from .compiler_settings import Settings
+from ..compiler_settings import Settings
 
 __all__ = ["allow_in_graph", "assume_constant_result", "config", "disable", "graph_break",
            "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",

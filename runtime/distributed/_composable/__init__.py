@@ -1,0 +1,1 @@
+"""Where packages find what `whet.distributed.fsdp` has."""
