@@ -25,6 +25,7 @@ import threading
 import types
 from collections.abc import Iterable
 from enum import Flag, auto
+from importlib.machinery import ModuleSpec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,8 +143,11 @@ TELL_NOTHING = Objects((gc.collect,))
 OF_THE_ENVIRONMENT = frozenset(inspect.unwrap(f).__code__ for f in (
     os.getenv, *vars(type(os.environ)).values(), *vars(os.environ).values())
     if isinstance(f, types.FunctionType))
-# `from package import name` has it look whether the package has the name
-OF_A_PACKAGE = importlib._bootstrap._handle_fromlist.__code__  # type: ignore[attr-defined]
+# `from package import name` has it look whether the package has the name, and `from . import name`
+# asks which package the code is in
+OF_A_PACKAGE = frozenset((
+    importlib._bootstrap._handle_fromlist.__code__,  # type: ignore[attr-defined]
+    inspect.getattr_static(ModuleSpec, "parent").fget.__code__))
 # `namedtuple` has the function that makes a tuple written of the names that it is given, and asks
 # for the name of the module that it is called in, as `make_dataclass` does. `dataclass` has methods
 # written of the fields.
@@ -276,7 +280,7 @@ def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
 
 def code_only_computes(origin: Origin, code: types.CodeType) -> bool:
     """Does code of the standard library, or of a library that whet works with, only compute?"""
-    return _is_in(origin.module, _PYTHON) or code in OF_THE_ENVIRONMENT or code is OF_A_PACKAGE
+    return _is_in(origin.module, _PYTHON) or code in OF_THE_ENVIRONMENT or code in OF_A_PACKAGE
 
 
 def methods_compute(owner: type) -> bool:
