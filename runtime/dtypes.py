@@ -305,14 +305,16 @@ def promote_types(type1, type2):
 
 
 def of_number(x):
-    """The type of a Python number where nothing else decides."""
+    """The type of a Python number, or of one of NumPy's, where nothing else decides."""
     t = type(x)
     if t is bool: return bool_
     if t is int: return int64
     if t is float: return _default
     if t is complex: return _default.to_complex()
-    if isinstance(x, np.generic):
-        return from_numpy(x.dtype)
+    if isinstance(x, np.generic):       # of a kind, and no more than that, as Python's are
+        kind = from_numpy(x.dtype).category
+        return (bool_ if kind == BOOL else int64 if kind == INT else
+                _default.to_complex() if kind == COMPLEX else _default)
     if isinstance(x, bool): return bool_
     if isinstance(x, int): return int64
     if isinstance(x, float): return _default

@@ -141,7 +141,8 @@ def _nested(a, indent, short, style):
     return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(items) + "]"
 
 
-def _numbers(a, indent):
+def numbers_str(a, indent):
+    """The elements of an array as text, whose lines but the first are indented."""
     if not a.size:
         return "[]"
     short = a.size > OPTIONS.threshold
@@ -174,7 +175,7 @@ def tensor_str(t):
             suffixes.append(f"size={a.shape}")
         if not _obvious(t.dtype):
             suffixes.append(f"dtype={t.dtype}")
-    return _with_suffixes(prefix + _numbers(a, indent), [*suffixes, *_history(t)], indent)
+    return _with_suffixes(prefix + numbers_str(a, indent), [*suffixes, *_history(t)], indent)
 
 
 def _of_meta(t):
@@ -188,7 +189,7 @@ def sparse_str(t, parts):
     indent, texts = len("tensor("), []
     for name, x in parts:
         prefix = f"{name}=tensor("
-        text = prefix + _numbers(devices.on_host(x._array), indent + len(prefix))
+        text = prefix + numbers_str(devices.on_host(x._array), indent + len(prefix))
         texts.append(text + ("" if x.numel() else f", size={tuple(x.shape)}") + ")")
     suffixes = [f"size={tuple(t.shape)}", f"nnz={t._nnz()}"]
     if not _obvious(t.dtype):
@@ -202,7 +203,7 @@ def sparse_str(t, parts):
 def quantised_str(t, facts):
     """The text of a tensor of a quantised type: its real numbers, then how they are held."""
     indent = len("tensor(")
-    text = "tensor(" + _numbers(devices.on_host(t._array), indent)
+    text = "tensor(" + numbers_str(devices.on_host(t._array), indent)
     return _with_suffixes(text, [f"size={tuple(t.shape)}", *facts], indent)
 
 

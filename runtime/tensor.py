@@ -123,6 +123,13 @@ class Tensor(TensorProperties):
         return 0 if c is None else c.v
 
     @property
+    def _cdata(self):
+        """A number that no other tensor has while this one lives: libraries tell tensors by it."""
+        if modes.state.observers:
+            modes.state.observers[-1].asked(self, "identity")
+        return id(self)
+
+    @property
     def grad_fn(self):
         """The node that made this tensor; None for a leaf."""
         if modes.state.observers:

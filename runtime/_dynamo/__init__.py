@@ -15,8 +15,8 @@ from ..compiler import (
 from ..compiler_settings import Settings
 
 __all__ = ["allow_in_graph", "assume_constant_result", "config", "disable", "graph_break",
-           "is_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
-           "maybe_mark_dynamic", "optimize", "reset", "set_stance"]
+           "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static",
+           "mark_static_address", "maybe_mark_dynamic", "optimize", "reset", "set_stance"]
 
 config = sys.modules[f"{__name__}.config"] = Settings(
     f"{__name__}.config", suppress_errors=False, verbose=False, cache_size_limit=8,
@@ -25,6 +25,11 @@ config = sys.modules[f"{__name__}.config"] = Settings(
     capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False,
     force_parameter_static_shapes=True, allow_unspec_int_on_nn_module=False,
     inline_inbuilt_nn_modules=True, optimize_ddp=True, guard_nn_modules=True)
+
+
+def is_dynamo_supported():
+    """True: `whet.compile` records runs on every platform."""
+    return True
 
 
 def optimize(backend="inductor", *, nopython=False, disable=False, dynamic=None):

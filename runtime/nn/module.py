@@ -14,7 +14,7 @@ from ..utils.hooks import RemovableHandle
 from . import conversion, hooks
 from .attribute_names import _Members, asking_for_members, is_member, not_assigned, type_name
 from .parameter import Buffer, Parameter
-from .state import Stateful
+from .state import Stateful, _IncompatibleKeys  # noqa: F401 (libraries look for it here)
 
 __all__ = [
     "Module", "register_module_buffer_registration_hook", "register_module_forward_hook",

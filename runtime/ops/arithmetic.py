@@ -178,13 +178,13 @@ def _sgn(input):
     return (p.sgn_complex, (input,)) if _kind(input) == COMPLEX else _sign(input)
 
 
-_POWERS = {-1: p.reciprocal.op, -0.5: p.rsqrt_.op, **p.WHOLE_POWERS}
+_POWERS = {0.5: p.half_power, **p.INVERSE_POWERS, **p.WHOLE_POWERS}
 
 
 def _exact_enough(n, short):
     """May a power be taken by products? There is no type with more digits than f64, and none
     with more room is used for bf16."""
-    return n in (-1, -0.5, 3, 4) if short in ("f64", "c128") else n >= -1 or short != "bf16"
+    return n in (-1, -0.5, 0.5, 3, 4) if short in ("f64", "c128") else n >= -1 or short != "bf16"
 
 
 def _pow(input, exponent):
@@ -200,7 +200,7 @@ def _pow(input, exponent):
         if exponent == 0 and (input.dtype.category == FLOAT or type(exponent) is int
                               and INT <= input.dtype.category <= FLOAT):
             return p.zeroth_power, (input,)
-        if exponent == 0.5 and input.dtype.category >= FLOAT:
+        if exponent == 0.5 and input.dtype.category == COMPLEX:
             return _sqrt, (input,)
         powers = _POWERS if input.dtype.category == FLOAT else p.WHOLE_POWERS
         if (input.dtype.category >= FLOAT and (op := powers.get(exponent)) is not None

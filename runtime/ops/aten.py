@@ -13,7 +13,16 @@ from .surface import FUNCTIONS
 
 CONVOLUTIONS = conv_op, conv_input_grad_op, conv_weight_grad_op
 # what `name_of` makes of ops that are called otherwise here
-OTHERS = frozenset(("mm", "bmm", "addmm", "mv", "convolution", "convolution_backward"))
+OTHERS = frozenset(
+    ("mm", "bmm", "addmm", "mv", "convolution", "convolution_backward", "_to_copy",
+     # parts of other calls here, which libraries put into tables of what they override
+     "alias", "_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl"))
+# forms that PyTorch has of an op for other arguments: they are the one that an op has here
+OVERLOADS = frozenset(
+    ("Tensor", "Scalar", "Tensor_Scalar", "Scalar_Tensor", "Tensor_Tensor", "Scalar_Scalar",
+     "Tensor_mode", "Scalar_mode", "int", "float", "dim", "dims", "dim_IntList", "int_list",
+     "self", "other", "input", "dtype", "dim_dtype", "stable", "correction", "padding", "vec",
+     "reduce", "value", "n", "values", "generator", "self_int", "using_ints", "from_Tensor"))
 
 
 class OpOverloadPacket:
@@ -24,12 +33,19 @@ class OpOverloadPacket:
     <OpOverloadPacket(op='aten.mm')>
     >>> whet.ops.aten.relu(whet.tensor([-1., 1.]))
     tensor([0., 1.])
+    >>> whet.ops.aten.add.Tensor
+    <OpOverload(op='aten.add', overload='default')>
     """
     __slots__ = ("__name__", "default")
 
     def __init__(self, name):
         self.__name__ = name
         self.default = OpOverload(self)
+
+    def __getattr__(self, name):
+        if name in OVERLOADS:
+            return self.default
+        raise AttributeError(f"'{type(self).__name__}' object of {self} has no overload {name!r}")
 
     def __call__(self, *args, **kwargs):
         if self.__name__ not in FUNCTIONS:
@@ -124,6 +140,8 @@ def name_of(op, inputs, is_backward):
     if op in CONVOLUTIONS:
         is_gradient = is_backward or op is conv_weight_grad_op
         return "convolution_backward" if is_gradient else "convolution"
+    if op.name[:3] == "to_":
+        return "_to_copy"
     return op.name
 
 

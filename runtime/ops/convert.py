@@ -12,7 +12,7 @@ from ..cpu import recorded_call
 from ..dtypes import BOOL, COMPLEX, FLOAT, STORED
 from ..ir.outline import like_first
 from ..layouts import contiguous_format, preserve_format
-from ..tensor import shown, wrap
+from ..tensor import Tensor, shown, wrap
 from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD, is_strided
 from . import docstrings, float8
 from .argument_guards import check_flag
@@ -263,6 +263,8 @@ def _type(self, dtype=None, non_blocking=False):
         if name in by_letter:
             device = "cuda" if module.endswith("cuda") else "cpu"
         dtype = by_letter.get(name) or dtypes.NAMED[name]
+    if dtype is Tensor:
+        dtype = dtypes.get_default_dtype()
     # a type (whet.LongTensor) has a dtype
     dtype = dtypes.as_dtype(getattr(dtype, "dtype", dtype))
     if device is None or self.device.type == device:

@@ -11,6 +11,8 @@ PREFIX = "_foreach_"
 # Methods of two tensors that are asked for with numbers as well: the method for numbers.
 _WITH_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 _SCALED = ("addcdiv", "addcmul")
+# Options that have another name in the function of lists than in the method.
+_OPTIONS = {"norm": {"ord": "p"}}
 
 
 def _each(entries, n, name):
@@ -55,7 +57,10 @@ def function(name):
     if not (hasattr(Tensor, method) or hasattr(Tensor, plain)):
         return None
 
+    renamed = _OPTIONS.get(plain, {})
+
     def foreach(self, *args, **options):
+        options = {renamed.get(option, option): value for option, value in options.items()}
         if plain in _SCALED:
             out = _scaled(name, method, self, *args, **options)
         else:

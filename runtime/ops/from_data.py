@@ -89,7 +89,7 @@ class _Scan:
         self._shape(data)
         self._walk(data, 0)
         for t in self.types:
-            self._join(dtypes.of_number(t()))
+            self._join(_leaf_dtype(t()))
 
     def _join(self, d):
         self.dtype = d if self.dtype is None else dtypes.promote_types(self.dtype, d)
@@ -307,7 +307,7 @@ def _of_varying(data, dtype):
             hasattr(x, "__whet_tensor__") or is_tensor(x) or _is_followed(x) for x in leaves):
         return None
     if leaves[0] is data:
-        own = dtypes.of_number(data)
+        own = _leaf_dtype(data)
     else:
         scan = _Scan(data)
         own, shape = scan.dtype, scan.shape

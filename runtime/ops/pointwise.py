@@ -152,6 +152,15 @@ def _whole_power(n):
 
 
 WHOLE_POWERS = {n: _whole_power(n) for n in (-6, -4, -3, -2, 3, 4, 5, 6, 7, 8, 10, 12)}
+# Powers that are roots and inverses keep x and not their result, which programs write to:
+# `deg.pow_(-0.5).masked_fill_(isolated, 0)`.
+INVERSE_POWERS = {
+    -1: PointwiseOp("pow_minus_1", lambda input: 1 / input, kinds="f", samples=AWAY,
+                    vjp=lambda g, y, x: [-(g / x / x)]),
+    -0.5: PointwiseOp("pow_minus_half", lambda input: rsqrt(input), kinds="f", samples=POSITIVE,
+                      vjp=lambda g, y, x: [-0.5 * g * (rsqrt(x) / x)])}
+half_power = PointwiseOp("pow_half", lambda input: sqrt(input), kinds="f", samples=POSITIVE,
+                         vjp=lambda g, y, x: [g / (2 * sqrt(x))])
 # x ** 0 is 1, whatever x is; the input says of which type
 zeroth_power = PointwiseOp("pow_0",
                            lambda input: where(eq(input, input) | isnan(input), 1, input),

@@ -55,6 +55,9 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     return _finished(y, reduce, counts.reshape(*counts.shape, *more), initial)
 
 
+_segment_reduce = segment_reduce        # as libraries for graphs call it
+
+
 def _bounds(data, lengths, offsets, axis, unsafe):
     """(where segments begin, where they end, how long they are), after a look at them."""
     if lengths is None and offsets is None:

@@ -4,7 +4,7 @@ import importlib
 
 from ..composite import Composite
 from ..layouts import PARTS, no_such_part
-from .surface import METHODS, function, method
+from .surface import FUNCTIONS, METHODS, function, method
 
 
 def _rules():
@@ -102,16 +102,16 @@ def dense_dim(self):
     return self.ndim
 
 
-@function(method=False)
+@function("dsmm", method=False)
 def spmm(input, mat2):
-    """The product of a sparse matrix and a dense one.
+    """The product of two matrices, of which the first may be sparse.
 
     >>> import whet
     >>> whet.spmm(whet.eye(2).to_sparse(), whet.ones(2, 1))
     tensor([[1.],
             [1.]])
     """
-    return _rules()["mm"](input, mat2)
+    return FUNCTIONS["mm"](input, mat2)
 
 
 @function()
@@ -139,7 +139,7 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1):
     return _rules()["sspaddmm"](input, mat1, mat2, beta=beta, alpha=alpha)
 
 
-@function(method=False)
+@function("hsmm", method=False)
 def hspmm(mat1, mat2):
     """The product of a sparse matrix and a dense one, as the rows that have entries.
 

@@ -101,6 +101,10 @@ class Optimizer:
         for group in groups:
             self.add_param_group(dict(group))
 
+    def _patch_step_function(self):
+        """Nothing: steps of all subclasses run hooks. Optimizers that wrap others and do not
+        call `Optimizer.__init__` ask for it by this name of PyTorch's."""
+
     def _sets_up(self):
         """Will the next step make state? The first one does, mostly, and traces wait for it."""
         return not self.state and not self.__dict__.get("_stepped")

@@ -12,16 +12,28 @@ from .make import sparse_coo_tensor
 from .tensor import CooTensor
 
 
+def _made(name: str, dtype: Any, args: Any) -> Any:
+    if not args or isinstance(args[0], int | Size):
+        sizes = args[0] if args and isinstance(args[0], Size) else args or (0,)
+        return sparse_coo_tensor(tuple(sizes), dtype=dtype)
+    if len(args) < 2 or getattr(args[1], "dtype", dtype) is not dtype:
+        raise TypeError(f"{name}: expected indices, values of {dtype} and sizes")
+    return sparse_coo_tensor(*args)
+
+
+def _new(self: Any, *args: Any) -> Any:
+    """A tensor of the same type, of what its type takes: indices, values and sizes, or sizes."""
+    return _made("new", self.dtype, args)
+
+
+CooTensor.new = _new    # type: ignore[attr-defined]
+
+
 class SparseType(ClassOfDtype):
     """A type of sparse tensor: makes tensors of layout `sparse_coo`, and knows its own."""
     def __call__(cls, *args: Any) -> Any:
         """A tensor of indices, values and sizes; or one of nothing but zeros, of sizes."""
-        if not args or isinstance(args[0], int | Size):
-            sizes = args[0] if args and isinstance(args[0], Size) else args or (0,)
-            return sparse_coo_tensor(tuple(sizes), dtype=cls.dtype)
-        if len(args) < 2 or getattr(args[1], "dtype", cls.dtype) is not cls.dtype:
-            raise TypeError(f"{cls.__name__}: expected indices, values of {cls.dtype} and sizes")
-        return sparse_coo_tensor(*args)
+        return _made(cls.__name__, cls.dtype, args)
 
     def __instancecheck__(cls, x: Any) -> bool:
         return type(x) is CooTensor and x.dtype is cls.dtype

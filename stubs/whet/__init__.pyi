@@ -355,6 +355,7 @@ def divide_(self: Tensor, other: Scalar, *, rounding_mode: str | None = None) ->
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor: """The inner product of two vectors."""
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor: """Zero elements with probability p and scale the rest by 1 / (1 - p)."""
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor: """`dropout`, in place."""
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor: """The product of two matrices, of which the first may be sparse."""
 def dsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 2, into equal pieces where a number is given."""
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined along the third dimension."""
 def einsum(equation: str, *operands: Any) -> Tensor: """Sums of products written with index letters."""
@@ -458,6 +459,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, si
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor: ...
 def histogram(input: Tensor, bins: _int | Tensor = 100, *, range: tuple[_float, _float] | None = None, weight: Tensor | None = None, density: _bool = False, out: Tensor | None = None) -> _histogram: ...
 def histogramdd(input: Tensor, bins: _int | Sequence[_int] | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _histogramdd: """(hist, bin_edges): points, the rows of the last dimension, counted in boxes."""
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as the rows that have entries."""
 def hsplit(input: Tensor, indices_or_sections: Ints) -> tuple[Tensor, ...]: """`tensor_split` along dimension 1, into equal pieces where a number is given."""
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one, as the rows that have entries."""
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: """Tensors joined side by side."""
@@ -826,7 +828,7 @@ def split(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0) -> tuple[
 def split_copy(tensor: Tensor, split_size_or_sections: Ints, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """A copy of the result of `split`, in memory of its own."""
 def split_with_sizes(input: Tensor, split_sizes: Shape, dim: Dims = 0) -> tuple[Tensor, ...]: """`split` into pieces of the given sizes."""
 def split_with_sizes_copy(input: Tensor, split_sizes: Shape, dim: Dims = 0, *, out: Tensor | None = None) -> tuple[Tensor, ...]: """A copy of the result of `split_with_sizes`, in memory of its own."""
-def spmm(input: Tensor, mat2: Tensor) -> Tensor: """The product of a sparse matrix and a dense one."""
+def spmm(input: Tensor, mat2: Tensor) -> Tensor: """The product of two matrices, of which the first may be sparse."""
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The square root of each element; NaN below zero."""
 def sqrt_(input: Tensor) -> Tensor: """`sqrt`, in place."""
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor: """input * input, elementwise."""

@@ -56,6 +56,14 @@ def test_writes_draws_and_views_have_names():
     assert names[0] in ("aten.permute.default", "aten.transpose.default")
 
 
+def test_an_op_has_one_form_whatever_it_is_called():
+    assert aten.add.Tensor is aten.add.Scalar is aten.add.default
+    assert not hasattr(aten.add, "no_such_form") and callable(aten._pin_memory.default)
+    with Listing() as mode:
+        whet.ones(2).double()
+    assert mode.seen[-1] is aten._to_copy.default
+
+
 def test_what_a_mode_gives_is_the_result():
     class Negative(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

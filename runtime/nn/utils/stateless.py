@@ -21,8 +21,9 @@ def _tie(own, wanted):
 
 
 @contextlib.contextmanager
-def _swapped(module, tensors, tie_weights, strict):
-    """The named parameters and buffers replaced for the while."""
+def _reparametrize_module(module, tensors, tie_weights=False, strict=False):
+    """The named parameters and buffers replaced for the while. Libraries of flows and of Bayesian
+    networks know it by this name of PyTorch's."""
     own = {}
     for name, value in [
             *module.named_parameters(remove_duplicate=False),
@@ -91,5 +92,5 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
             f"{type(parameters_and_buffers)}")
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _swapped(module, parameters_and_buffers, tie_weights, strict):
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **(kwargs or {}))
