@@ -35,6 +35,9 @@ from .scripting import (
 )
 from .trace import Traced, trace
 
+# the name that torchvision's ops use
+_script_if_tracing = script_if_tracing
+
 if TYPE_CHECKING:
     import os
 

@@ -1,4 +1,5 @@
 """What programs ask of PyTorch's inner module: those of its names that mean something here."""
+from .autograd import levels
 from .function_protocol import DisableTorchFunction as DisableTorchFunction
 from .function_protocol import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .function_protocol import disabled
@@ -13,6 +14,11 @@ def _get_tracing_state():
 
 def _log_api_usage_once(event):
     """Nothing is logged."""
+
+
+def _are_functorch_transforms_active():
+    """Whether a call of `vmap` or of forward mode is at work."""
+    return levels.innermost() is not None
 
 
 _disabled_torch_function_impl = disabled

@@ -16,6 +16,7 @@ from .dtypes import (
     bits8,
     bits16,
     can_cast,
+    complex32,
     complex64,
     complex128,
     dtype,
@@ -62,7 +63,7 @@ from .dtypes import (
 from .dtypes import bool_ as bool  # noqa: A004
 
 half, float, double, short, int, long = float16, float32, float64, int16, int32, int64
-cfloat, cdouble = complex64, complex128
+chalf, cfloat, cdouble = complex32, complex64, complex128
 bit = uint1
 from . import autograd, ops
 from .autograd.modes import (
@@ -122,7 +123,8 @@ _LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
          "xpu": ".absent_devices", "mps": ".absent_devices", "fx": ".fx",
          "functional": ".functional",
          "overrides": ".overrides", "export": ".export", "_inductor": "._inductor",
-         "_utils": "._utils", "__future__": ".__future__", "quasirandom": ".quasirandom"}
+         "_subclasses": "._subclasses", "_utils": "._utils", "__future__": ".__future__",
+         "quasirandom": ".quasirandom"}
 _FROM = {"save": "serialization", "load": "serialization", "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
                           "get_num_interop_threads", "set_flush_denormal"), "cpu.thread_pool"),
@@ -172,6 +174,9 @@ def __getattr__(name):
                 raise
     if name in _FROM:
         return getattr(importlib.import_module("." + _FROM[name], __name__), name)
+    if name == "torch":
+        # libraries say `torch.torch.Tensor`, since PyTorch's module has its own name
+        return importlib.import_module(__name__)
     if name.startswith("_foreach_"):
         from .ops.foreach import function
         if found := function(name):

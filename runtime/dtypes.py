@@ -35,7 +35,7 @@ class dtype:
         self.is_signed = category != BOOL and not name.startswith(("uint", "float8_e8"))
         self.is_floating_point = (
             category == FLOAT or category == STORED and name.startswith("float"))
-        self.is_complex = category == COMPLEX
+        self.is_complex = category == COMPLEX or category == STORED and name.startswith("complex")
         self.letter = letter
 
     @declared_for_tracing.goes_by_no_size
@@ -157,9 +157,11 @@ bits1x8, bits2x4, bits4x2, bits8, bits16 = (
     _packed(f"bits{form}", f"Bits{form}", code, 16 if form == "16" else 8)
     for code, form in enumerate(("1x8", "2x4", "4x2", "8", "16"), 37))
 float4_e2m1fn_x2 = _packed("float4_e2m1fn_x2", "Float4_e2m1fn_x2", 42)
+complex32 = _packed("complex32", "ComplexHalf", 43, 32)        # two halves
 PACKED_TYPES = (
     int1, int2, int3, int4, int5, int6, int7, uint1, uint2, uint3, uint4, uint5, uint6, uint7,
-    bits1x8, bits2x4, bits4x2, bits8, bits16, float4_e2m1fn_x2)
+    bits1x8, bits2x4, bits4x2, bits8, bits16, float4_e2m1fn_x2,
+    complex32)
 qint8, quint8, qint32 = (quantised_dtype(*facts) for facts in (
     ("qint8", int8, 20, "QInt8"), ("quint8", uint8, 21, "QUInt8"), ("qint32", int32, 22, "QInt32")))
 QUANTISED = {d.integers: d for d in (qint8, quint8, qint32)}
@@ -172,7 +174,8 @@ for _t in (np.intc, np.longlong, np.uintc, np.ulonglong, np.int_, np.uint):
     FROM_NUMPY.setdefault(np.dtype(_t), next(d for d in ALL.values() if d.np == np.dtype(_t)))
 ALIASES = {
     "half": float16, "float": float32, "double": float64, "short": int16, "int": int32,
-    "long": int64, "cfloat": complex64, "cdouble": complex128, "bit": uint1}
+    "long": int64, "chalf": complex32, "cfloat": complex64, "cdouble": complex128,
+    "bit": uint1}
 _PYTHON = {bool: bool_, int: int64}
 
 

@@ -1,6 +1,8 @@
 """What programs ask of PyTorch's symbolic tracer by its name, `whet.fx`. There is none: a run is
 recorded as it is, with its values (`whet.jit.trace`). So `wrap`, which tells that tracer to leave
 a function whole, changes nothing, and nothing is ever a `Proxy`."""
+import sys
+from types import ModuleType
 
 __all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer",
            "symbolic_trace", "wrap"]
@@ -21,6 +23,17 @@ def symbolic_trace(root, concrete_args=None):
     raise NotImplementedError(
         "whet.fx.symbolic_trace is not supported: whet.jit.trace(f) records runs of f, and its "
         "show() draws the graph")
+
+
+def get_proxy_mode():
+    """None: no symbolic tracer is at work."""
+
+
+experimental = sys.modules[f"{__name__}.experimental"] = ModuleType(f"{__name__}.experimental")
+proxy_tensor = sys.modules[f"{__name__}.experimental.proxy_tensor"] = ModuleType(
+    f"{__name__}.experimental.proxy_tensor")
+vars(experimental)["proxy_tensor"] = proxy_tensor
+vars(proxy_tensor)["get_proxy_mode"] = get_proxy_mode
 
 
 class _Absent:

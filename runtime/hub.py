@@ -14,6 +14,38 @@ from . import serialization
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
            "set_dir"]
 
+try:
+    from tqdm import tqdm
+except ImportError:
+    class tqdm:  # type: ignore[no-redef]  # noqa: N801  (the package's name)
+        """How far a download has come, on stderr, where the package `tqdm` is not installed."""
+
+        def __init__(self, *_, total=None, disable=False, **__):
+            self.total, self.disable, self.n = total, disable, 0
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.write("")
+            self.close()
+
+        def update(self, n=1):
+            """Count `n` more."""
+            self.n += n
+            if not self.disable:
+                done = f"{100 * self.n / self.total:.0f} %" if self.total else f"{self.n} bytes"
+                print(f"\r{done}", end="", file=sys.stderr, flush=True)
+
+        def write(self, text):
+            """Print a line."""
+            if not self.disable:
+                print(text, file=sys.stderr)
+
+        def close(self):
+            """Print no more."""
+            self.disable = True
+
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 READ_SIZE = 1 << 20
 _dir: dict = {}
@@ -53,15 +85,18 @@ def set_dir(d):
 
 def download_url_to_file(url, dst, hash_prefix=None, progress=True):
     """Download a URL to a file, which is complete or absent. With `hash_prefix` its SHA-256 must
-    begin with that."""
+    begin with that. With `progress` a bar on stderr says how far it has come."""
     dst = os.path.expanduser(dst)
     beside = f"{dst}.{secrets.token_hex(8)}.partial"
     digest = hashlib.sha256()
     try:
-        with urllib.request.urlopen(url) as response, open(beside, "xb") as out:
+        with urllib.request.urlopen(url) as response, open(beside, "xb") as out, \
+                tqdm(total=int(response.headers.get("Content-Length") or 0) or None,
+                     disable=not progress, unit="B", unit_scale=True) as bar:
             while piece := response.read(READ_SIZE):
                 digest.update(piece)
                 out.write(piece)
+                bar.update(len(piece))
         if hash_prefix and not digest.hexdigest().startswith(hash_prefix):
             raise RuntimeError(
                 f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')

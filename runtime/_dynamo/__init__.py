@@ -1,6 +1,7 @@
 """What programs ask of PyTorch's compiler by its inner name, `whet._dynamo`: marks for it change
 nothing, since Python's own run is recorded."""
 import sys
+from types import ModuleType
 
 from ..compiler import (
     allow_in_graph,
@@ -25,6 +26,16 @@ config = sys.modules[f"{__name__}.config"] = Settings(
     capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False,
     force_parameter_static_shapes=True, allow_unspec_int_on_nn_module=False,
     inline_inbuilt_nn_modules=True, optimize_ddp=True, guard_nn_modules=True)
+
+utils = sys.modules[f"{__name__}.utils"] = ModuleType(f"{__name__}.utils")
+
+
+def is_compile_supported(device_type):
+    """Whether functions on such a device can be traced."""
+    return device_type in ("cpu", "cuda")
+
+
+vars(utils)["is_compile_supported"] = is_compile_supported
 
 
 def is_dynamo_supported():

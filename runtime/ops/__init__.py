@@ -49,6 +49,18 @@ for _name, _fn in surface.METHODS.items():
         setattr(Tensor, _name, surface.guarded_method(_name, _fn))
 
 
+def load_library(path):
+    """Raise OSError: a library of operators in C++ is made for PyTorch. Packages that have one take
+    this for a library that is not there.
+
+    >>> import whet
+    >>> whet.ops.load_library("_C.so")
+    Traceback (most recent call last):
+    OSError: _C.so: libraries of operators that are compiled for PyTorch cannot be loaded
+    """
+    raise OSError(f"{path}: libraries of operators that are compiled for PyTorch cannot be loaded")
+
+
 def __getattr__(name):
     if name == "aten":
         import importlib

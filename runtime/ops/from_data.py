@@ -273,7 +273,7 @@ def _list_array(values, own, dtype, shape):
     if dtype.category == BOOL:
         found = np.array(values, np.complex128 if own.category == COMPLEX else None)
         return found.astype(bool).reshape(shape)
-    if dtype.itemsize >= 4 and dtype.category != INT and own.category < COMPLEX:
+    if dtype.itemsize >= 4 and dtype.category in (FLOAT, COMPLEX) and own.category < COMPLEX:
         with np.errstate(over="ignore"):
             return np.array(values, dtype.np).reshape(shape)
     wide = np.complex128 if own.category == COMPLEX else np.float64

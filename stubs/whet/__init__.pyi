@@ -70,9 +70,11 @@ bits8: dtype
 bool: dtype
 cdouble: dtype
 cfloat: dtype
+chalf: dtype
 channels_last: MemoryFormat
 channels_last_3d: MemoryFormat
 complex128: dtype
+complex32: dtype
 complex64: dtype
 contiguous_format: MemoryFormat
 default_generator: Generator

@@ -1,5 +1,11 @@
 # Written by `python -m stubs` from the live modules and stubs/vocabulary.py. Do not edit.
 import os
+from builtins import bool as _bool  # noqa: F401  (packages import these names)
+from builtins import bytes as _bytes  # noqa: F401
+from builtins import complex as _complex  # noqa: F401
+from builtins import float as _float  # noqa: F401
+from builtins import int as _int  # noqa: F401
+from builtins import str as _str  # noqa: F401
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import IO, Any, TypeAlias, Union
@@ -7,8 +13,11 @@ from typing import IO, Any, TypeAlias, Union
 import numpy as np
 
 from .devices import device
+from .dtypes import dtype as _dtype  # noqa: F401
 from .layouts import layout, memory_format
+from .layouts import qscheme as _qscheme  # noqa: F401
 from .ops.storage import TypedStorage, UntypedStorage
+from .size import Size
 from .tensor import Tensor
 
 Number: TypeAlias = (int | float | bool | complex | np.generic
@@ -24,3 +33,6 @@ FileLike: TypeAlias = Union[str, os.PathLike[str], IO[bytes]]              # noq
 Storage: TypeAlias = Union[UntypedStorage, TypedStorage]                  # noqa: UP007
 MemoryFormat: TypeAlias = memory_format
 Layout: TypeAlias = layout
+_device, _layout = device, layout
+_size: TypeAlias = Union[Size, list[int], tuple[int, ...]]                # noqa: UP007
+_TensorOrTensors: TypeAlias = Union[Tensor, Sequence[Tensor]]             # noqa: UP007

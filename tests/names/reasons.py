@@ -17,7 +17,6 @@ INTERNAL = "a part of PyTorch's own inside"
 NOT_HERE: dict[str, str] = {
     "torch.FatalError": INTERNAL,
     "torch.JITException": SCRIPT,
-    "torch.chalf": "no complex numbers of half precision", "torch.complex32": "the same",
     "torch.quint4x2": PACKED, "torch.quint2x4": PACKED,
     "torch.Tensor.chalf": "no complex numbers of half precision",
     "torch.Tensor.grad_dtype": "a gradient has the type of its tensor",

@@ -46,6 +46,15 @@ def test_the_folder_of_downloads(monkeypatch, tmp_path):
     assert whet.hub.get_dir() == str(tmp_path / "hub")
 
 
+def test_a_bar_says_how_far_a_download_is(tmp_path, capsys):
+    (tmp_path / "given").write_bytes(b"text")
+    for progress in (False, True):
+        whet.hub.download_url_to_file(
+            (tmp_path / "given").as_uri(), tmp_path / "got", progress=progress)
+        assert ("100" in capsys.readouterr().err) is progress
+    assert whet.utils.model_zoo.tqdm is whet.hub.tqdm
+
+
 # ---- futures -------------------------------------------------------------------------------------
 def test_a_future_is_set_by_another_thread():
     future: whet.futures.Future[int] = whet.futures.Future()
@@ -78,6 +87,43 @@ def test_marks_for_the_compiler_change_nothing():
     assert f is math.sqrt and whet._C._get_tracing_state() is None
     assert not whet.onnx.is_in_onnx_export() and not whet.compiler.is_exporting()
     assert not isinstance(whet.jit.script(nn.Linear(1, 1)), whet.jit.ScriptModule)
+
+
+def test_names_by_which_vision_packages_ask_who_is_at_work():
+    from whet._dynamo.utils import is_compile_supported
+    from whet._subclasses.fake_tensor import is_fake
+    from whet.fx.experimental.proxy_tensor import get_proxy_mode
+    asked = []
+
+    def f(x):
+        asked.append(whet._C._are_functorch_transforms_active())
+        return x.sum()
+    whet.vmap(f)(whet.ones(2, 3))
+    f(whet.ones(2))
+    assert asked == [True, False]
+    assert is_compile_supported("cpu") and not is_compile_supported("mps")
+    assert not is_fake(whet.ones(1)) and get_proxy_mode() is None
+
+
+def test_the_package_has_its_own_name():
+    assert whet.torch is whet and whet.torch.Tensor is whet.Tensor
+
+
+def test_a_library_of_operators_of_pytorch_is_as_one_that_is_not_there():
+    with pytest.raises(OSError, match="cannot be loaded"):
+        whet.ops.load_library("_C.so")
+
+
+def test_types_of_scripts_annotate_arguments():
+    from whet.jit.annotations import BroadcastingList1, BroadcastingList2, List
+    assert BroadcastingList2[int] == int | list[int] == BroadcastingList1[int] and List is not list
+    assert whet.jit._script_if_tracing(math.sqrt) is math.sqrt
+
+
+def test_inner_names_of_types():
+    from whet.types import _device, _dtype, _float, _size
+    assert (_device, _dtype, _float) == (whet.device, whet.dtype, float)
+    assert whet.Size in _size.__args__
 
 
 @pytest.mark.parametrize("check,error", [
