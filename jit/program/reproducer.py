@@ -27,7 +27,7 @@ from whet.passes import pipeline
 from whet.random import Generator
 
 from ..values.same_bits import copy_with_layout, same_bits, template
-from ..verify import builder
+from . import builder
 
 SECONDS = 10.0                       # for cutting down
 LARGEST = 1 << 22                    # characters of a file

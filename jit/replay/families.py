@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.tensor_base import Base
 
-    from ..capture.noted_call import Call
     from ..program.program import Program
     from ..program.shape_symbols import Shapes
+    from ..stand_ins.repeatable_call import Call
     from .sized_calls import AtThese, Run
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node, Type
     from whet.tensor_base import Base
 
-    from ..capture.noted_call import Call
     from ..gradient.backward import Backward
     from ..program.numbers_from_sizes import NumbersOfNode
     from ..program.program import Program
     from ..program.shape_symbols import ShapeSymbols
     from ..program.size_expressions import Sizes
+    from ..stand_ins.repeatable_call import Call
     from .recording import Recording
 
 

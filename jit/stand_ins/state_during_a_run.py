@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from whet import declared_for_tracing
 
-from ..effects import numpy_stand_in
-from ..effects import streams_and_functions as stand_ins
 from ..values import containers
 from ..values.containers import elements
 from ..values.varying_numbers import NUMBERS, Number, value_of
+from . import numpy_stand_in
+from . import streams_and_functions as stand_ins
 from .replace_stand_ins import HOLDS, REAL_OF, reclaim, replace_stand_ins
 
 if TYPE_CHECKING:
