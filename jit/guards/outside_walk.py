@@ -22,6 +22,7 @@ from ..stand_ins.replaced_objects import stands
 from ..values.code_origin import is_as_it_was_made, origin_of_class
 from ..values.immutable_types import PLAIN
 from ..values.varying_numbers import METHODS
+from . import walk_findings as findings
 from .allowed_calls import tells_who_watches
 from .array_places import ArrayLayout
 from .container_places import OtherEntries, entries
@@ -52,16 +53,6 @@ from .unnamed_objects import Held, release_held_back
 from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, look_up_unnamed, named_in
-from .walk_findings import (
-    MetBuiltins,
-    MetClasses,
-    MetCode,
-    MetTensors,
-    QuestionsAboutWatchers,
-    StandInSpots,
-    StateMadeLater,
-    VaryingSpots,
-)
 
 # how one looks past all names
 FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
@@ -70,8 +61,7 @@ BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 STOOD_FOR = (float, int, len, type, min, max)
 # what one walk has for itself
 COPIED = (list, dict, set, AskedNames, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC,
-          MetBuiltins, MetClasses, MetCode, MetTensors, QuestionsAboutWatchers, StandInSpots,
-          StateMadeLater, VaryingSpots)
+          *findings.ALL)
 
 
 class Walk:
@@ -85,11 +75,11 @@ class Walk:
                  ran: Set[types.CodeType] | None = None) -> None:
         self.places: list[Place] = []
         self.skipped = skipped
-        self.varying, self.stand_ins = VaryingSpots(loose), StandInSpots()
-        self.tensors, self.of_c = MetTensors(), FunctionsOfC()
-        self.met_code, self.builtins = MetCode(ran), MetBuiltins()
-        self.classes, self.later = MetClasses(), StateMadeLater()
-        self.watchers = QuestionsAboutWatchers()
+        self.varying, self.stand_ins = findings.VaryingSpots(loose), findings.StandInSpots()
+        self.tensors, self.of_c = findings.MetTensors(), FunctionsOfC()
+        self.met_code, self.builtins = findings.MetCode(ran), findings.MetBuiltins()
+        self.classes, self.later = findings.MetClasses(), findings.StateMadeLater()
+        self.watchers = findings.QuestionsAboutWatchers()
         unread = ran is not None             # it could tell what stands for something from that
         self.facts = CodeFacts(notices_numbers=unread, notices_types=unread)     # of all code
         self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py

@@ -238,3 +238,5 @@ class MetBuiltins:
         return is_new
 
 
+ALL = (MetBuiltins, MetClasses, MetCode, MetTensors, QuestionsAboutWatchers, StandInSpots,
+       StateMadeLater, VaryingSpots)
