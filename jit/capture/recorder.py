@@ -83,7 +83,8 @@ class Recorder(Writes):
     def __init__(self, reachable: Sequence[Base], variation: Variation = Variation(),
                  watched: Sequence[Array] = (), notices_numbers: bool = False) -> None:
         self.reachable = ReachableTensors(reachable, watched)
-        self.notices_numbers = notices_numbers       # see CodeFacts in names_in_code.py
+        # see CodeFacts in names_in_code.py
+        self.notices_numbers, self.notices_truths = notices_numbers, False
         self.variation = variation
         self.number_stand_ins = NumberStandIns()
         self.places = {}                     # offsets of tensors in storages, if asked for

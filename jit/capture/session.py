@@ -240,6 +240,7 @@ class Session:
                                   self.learned.numbers_are_known)
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
+        rec.notices_truths = whole.facts.notices_truths
         rec.numpys.can_stand = not whole.solid
         rec.numpys.settings_are_guarded = "numpy" in self.world.settings
         rec.first, rec.codes = run.first, whole.codes

@@ -97,6 +97,7 @@ class CodeFacts:
     """What some code could notice, or reach past all names: it is False only where that is
     sure."""
     notices_numbers: bool = False    # a Number in the place of a Python number
+    notices_truths: bool = False     # what stands for True or False: it asks by `is`
     notices_types: bool = False      # what stands for something, by its type
     notices_lists: bool = False      # a list with methods of its own: it calls those of `list`
     makes_texts: bool = False        # what becomes text says more of itself than its names
@@ -113,6 +114,7 @@ class CodeFacts:
     def add(self, other: CodeFacts) -> None:
         """Let what other code does count, too."""
         self.notices_numbers |= other.notices_numbers
+        self.notices_truths |= other.notices_truths
         self.notices_types |= other.notices_types
         self.notices_lists |= other.notices_lists
         self.makes_texts |= other.makes_texts
@@ -171,6 +173,7 @@ class NamesInCode:
         self.implied: set[str] = set()
         self.matches = False
         self.identities = _identities_of_numbers(code)
+        self.facts.notices_truths = any(map(_asks_for_truth, operands_of_is([*instructions(code)])))
         self._read(code)
         self.only_set = self.are_set - {x for name, _, x in instructions(code)
                                         if name in READING_NAMES and type(x) is str}
@@ -318,20 +321,26 @@ def could_be_number(x: object) -> bool:
 Called = tuple[str, tuple[str, ...], bool]
 
 
+def _asks_for_truth(loads: tuple[Instruction | None, ...]) -> bool:
+    """Does an `is` with these operands ask whether something is True, or False?"""
+    return any(x is not None and x[0] == "LOAD_CONST" and type(x[2]) is bool for x in loads)
+
+
 def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[Called], bool]]:
     """What each `is` of some code compares by names, beginning with a global or a variable of an
     enclosing function that nobody here sets, and whether it compares the first argument. Left out
-    are those with a class, or a constant that is no number: a Number is not the number that it
-    stands for."""
+    are those with a class, a constant that is no number, or True or False: a Number is not the
+    number that it stands for."""
     found, out = list(instructions(code)), []
     first = code.co_varnames[0] if code.co_argcount else None
     if any(name in ("STORE_FAST", "DELETE_FAST") and x == first for name, _, x in found):
         first = None
     lasting = {*code.co_freevars} - {x for name, _, x in found if name == "STORE_DEREF"}
     for loads in operands_of_is(found):
-        if not any(x is not None and (x[0] == "LOAD_CONST" and not could_be_number(x[2])
-                                      or x[0] == "LOAD_ATTR" and x[2] == "__class__")
-                   for x in loads):
+        if not _asks_for_truth(loads) and not any(
+                x is not None and (x[0] == "LOAD_CONST" and not could_be_number(x[2])
+                                   or x[0] == "LOAD_ATTR" and x[2] == "__class__")
+                for x in loads):
             made = [x for x in loads if x is not None]
             named: set[Called] = {
                 (x[2], (), x[0] == "LOAD_GLOBAL") for x in made

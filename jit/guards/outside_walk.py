@@ -81,7 +81,8 @@ class Walk:
         self.classes, self.later = findings.MetClasses(), findings.StateMadeLater()
         self.watchers = findings.QuestionsAboutWatchers()
         unread = ran is not None             # it could tell what stands for something from that
-        self.facts = CodeFacts(notices_numbers=unread, notices_types=unread)     # of all code
+        self.facts = CodeFacts(                          # of all code
+            notices_numbers=unread, notices_truths=unread, notices_types=unread)
         self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
         self.asking = False                  # could others ask functions and classes for names?

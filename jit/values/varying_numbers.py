@@ -278,7 +278,8 @@ def combine(name: str, a: Any, b: Any) -> Any:
             made = FUNCTIONS[name](*(tensor_behind(v) if type(v) in NUMBERS else v for v in (a, b)))
         else:
             made = FUNCTIONS[name](_wide(a), _wide(b))
-    return Number(value, made, recorder_of(number), bound)
+    result = Number(value, made, rec := recorder_of(number), bound)
+    return guarded_value(result) if name in COMPARISONS and rec.notices_truths else result
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
@@ -393,7 +394,6 @@ for _name, _function in _SIGNS.items():
 # names that Python numbers lack (but for one that every class has)
 TELLTALE = frozenset(name for t, kind in KINDS.items() for name in dir(kind)
                      if not hasattr(t(), name) and name != "__module__")
-
 
 # methods that Python's numbers have: those of the types take no Number for a number
 METHODS = frozenset(name for t in (int, float) for name, f in vars(t).items()

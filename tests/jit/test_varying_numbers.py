@@ -15,6 +15,8 @@ from whet import jit, nn, optim, tensor
 from whet.jit.machine_code import native_entry
 from whet.jit.stand_ins import replace_stand_ins
 
+from tests.traps.kinds_of_numbers import truths_by_identity
+
 m, n = (tensor([[True, False, True],
                 [False, True, False]]), tensor([[True, True, False], [False, False, False]]))
 k = tensor([[1, 0, 2], [2, 1, 0]])
@@ -411,3 +413,18 @@ def test_nobody_searches_the_process_for_a_number_that_is_returned(monkeypatch):
         assert f(x) == f.fn(x)
     assert f.explain(data=True)["calls"]["recorded"] == 1
     assert searched == []
+
+
+@pytest.mark.parametrize("step", truths_by_identity(), ids=lambda f: f.__name__)
+def test_code_that_asks_for_true_by_identity_takes_numbers_that_vary(step):
+    """A comparison is a truth of Python's there, and a guard; the counter goes on to vary."""
+    own, other = (types.SimpleNamespace(n=0, flag=None) for _ in range(2))
+
+    def counted(o, x):
+        o.n += 1
+        return step(o, x)
+    traced = jit.trace(lambda x: counted(own, x))
+    for k in range(16):
+        x = whet.full((3,), float(k % 5))
+        assert repr(traced(x)) == repr(counted(other, x))
+    assert traced.explain(data=True)["calls"]["replayed"] >= 9

@@ -502,3 +502,61 @@ def numbers_of_numpy_are_inputs():
                 out = f(ramp(3), *args, more)
                 yield out, more, [type(y) for y in out], type(more["d"])
     return f, calls
+
+
+def truths_by_identity():
+    """Functions of an object that counts and of a tensor: each asks by `is` for True or False."""
+    def kept(o, x):
+        return x * 2 if (o.n > 5) is True else x * o.n
+
+    def never(o, x):
+        third = o.n % 3 == 0
+        return x * 2 if third is not False else x * o.n
+
+    def read(o, x):
+        mean = x.mean().item()
+        return x * mean if (mean > 2) is True else x
+
+    def matched(o, x):
+        match {"late": o.n > 4}:
+            case {"late": True}:
+                return x + o.n
+            case _:
+                return x - o.n
+
+    def listed(o, x):
+        late = [o.n > k for k in range(3)]
+        return x * sum(f is True for f in late), [f is False for f in late]
+
+    def nested(o, x):
+        def scaled(y, by=None, foreach=None):
+            return y * by if foreach is False or (by < 4) is True else y - by
+        return scaled(x, o.n, o.flag)
+
+    def chosen(o, x):
+        late = o.n > 4 if o.flag is None else o.n <= 4
+        return x * o.n, late is True, late is False
+    return kept, never, read, matched, listed, nested, chosen
+
+
+def asks_by_identity(function):
+    """A trap: a step that counts, and then asks."""
+    def build():
+        """`(o.n > 5) is True` of a counter, of items, in a pattern, of a default."""
+        o = Box(n=0, flag=None)
+
+        def counted(x):
+            o.n += 1
+            return function(o, x), o.n
+
+        def calls(counted):
+            for k in range(12):
+                o.flag = False if k == 9 else None
+                yield counted(ramp(3) * (k % 5))
+        return counted, calls
+    build.__name__ = f"a_truth_of_numbers_is_asked_for_by_identity_{function.__name__}"
+    return trap(build)
+
+
+for _function in truths_by_identity():
+    asks_by_identity(_function)
