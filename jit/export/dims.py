@@ -17,6 +17,7 @@ from .errors import ExportError, PreconditionError
 AUTO: Any = object()  # in place of a `Dim`: see automatic_dims.py
 Values = tuple[int, ...]  # a size for each dimension, in order
 STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
+EIGHTHS = (3, 5, 7), (7, 3, 5), (5, 7, 3)  # of the example's sizes, by which others are larger
 FIT = 3, 5  # and where numbers are known at any size, and expressions of them are looked for
 HOLD = 8, 21  # what was found is held to the numbers at these
 NEAR, FAR = 5, 4  # how far around some sizes ops are asked, and from a size without a largest
@@ -138,8 +139,27 @@ class Dims:
         # far away parts of sizes are others that are the same nearby, as the windows of a sound
         out.append(tuple(near(d, 2 * n + 1) for d, n in zip(self.dims, self.example)))
         out.append(tuple(n if d.max is None else d.max for d, n in zip(self.dims, self.example)))
+        out += self.alone_and_far()
         out += self.told_apart([self.example, *out])
         return [v for v in dict.fromkeys(out) if v != self.example]
+
+    def alone_and_far(self) -> list[Values]:
+        """Sizes of which one alone is far from the example's. Else `h // 16` of a square image
+        could be `w // 16`: both are the same at sizes nearby."""
+        if len(self.dims) < 2:
+            return []
+        return [(*self.example[:k], near(d, 2 * n + 1), *self.example[k + 1:])
+                for k, (d, n) in enumerate(zip(self.dims, self.example))]
+
+    def held_out(self) -> Iterator[Values]:
+        """Sizes to which expressions are held that were found in runs at other sizes: each
+        dimension grows by a share of its own."""
+        for k in range(len(EIGHTHS[0])):
+            shares = itertools.cycle(row[k] for row in EIGHTHS)
+            values = tuple(near(d, n + (c * n // (8 * d.multiple) + k + 1) * d.multiple)
+                           for d, n, c in zip(self.dims, self.example, shares))
+            if values != self.example:
+                yield values
 
     def told_apart(self, some: Sequence[Values]) -> Iterator[Values]:
         """Sizes for each dimension that is as far from another one in all of some sizes: it moves

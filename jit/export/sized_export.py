@@ -59,6 +59,7 @@ class Sized:
         unfit = set[int]()
         for _ in range(ROUNDS):
             self.search(followed, unfit)
+            self.hold_guesses(followed, unfit)
             more = self.wrong_sizes()
             if not more:
                 break
@@ -82,6 +83,7 @@ class Sized:
     def search(self, followed: Recorded | None, unfit: set[int]) -> None:
         """Find the expressions; the sizes of values in `unfit` are none."""
         self.holes.clear()
+        self.guessed = False
         self.sizes = SizesOfValues(self.dims, self.samples, unfit)
         self.followed = self.sizes_read_by_python(followed)
         for i, n in enumerate(self.base.nodes):
@@ -89,6 +91,15 @@ class Sized:
             if found:
                 self.holes[id(n)] = found
             self.sizes.add(n, found)
+
+    def hold_guesses(self, followed: Recorded | None, unfit: set[int]) -> None:
+        """Hold numbers that were found by what they were in the runs to more runs. One that is
+        another there is looked for in these, too."""
+        for values in self.dims.held_out():
+            if self.guessed and not self.same_at(values):
+                self.holes.clear()
+                self.record_at(values)
+                self.search(followed, unfit)
 
     def wrong_sizes(self) -> set[int]:
         """The values whose sizes are other expressions where ops may go ways of their own."""
@@ -210,6 +221,7 @@ class Sized:
         found: AnyExpression | None = self.python_formula(n, path, numbers)
         if all(type(number) is int for number in numbers):
             whole: Any = numbers
+            self.guessed = True
             found = (fitted(list(zip(self.sampled(), whole))) or found
                      or self.sizes.formula(n, path, whole))
         if found is None:

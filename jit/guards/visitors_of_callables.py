@@ -127,7 +127,8 @@ def function(walk: Walk, fn: types.FunctionType) -> None:
         walk.stack.append(os.environ)
     elif origin is not None and _copies(fn) and id(copyreg.dispatch_table) not in walk.seen:
         walk.seen[id(copyreg.dispatch_table)] = copyreg.dispatch_table
-        walk.add(entries(copyreg.dispatch_table))
+        walk.places.append(entries(copyreg.dispatch_table))
+        walk.stack += [f for f in copyreg.dispatch_table.values() if origin_of_what(f) is None]
     elif walk.met_code.leaves_out(*codes_around(fn)):
         unread_function(walk, fn)
     elif origin is None or any(map(users, wrapped(fn))):

@@ -323,7 +323,7 @@ def recordable(name: str, a: Any, b: Any, x: float, y: float) -> int | None:
 
 
 def _operators(name: str, python: str) -> None:
-    _give(f"__{python}__", lambda self, other: combine(name, self, other))
+    _give(f"__{python}__", declared_for_tracing.tells_elements(lambda a, b: combine(name, a, b)))
     if name not in COMPARISONS:
         _give(f"__r{python}__", lambda self, other: combine(name, other, self))
 

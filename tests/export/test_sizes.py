@@ -467,3 +467,14 @@ def test_an_image_as_large_as_the_kernel_has_eagers_bits_or_is_out_of_bounds():
                 assert whet.equal(e(x), f(x))
                 served += 1
     assert served >= 9
+
+
+@pytest.mark.parametrize("size", [(32, 32), (32, 48), (33, 35)])
+def test_sizes_that_code_of_whets_own_computes_are_those_of_their_dimension(size):
+    """What is padded at each level of a U-Net is 0 or 1, which is easily that of another one."""
+    net = whet.models.UNet(3, 2, width=2).eval()
+    made = whet.export(net, whet.randn(1, 3, *size), dynamic={
+        "x": {0: "batch", 2: Dim("h", min=16), 3: Dim("w", min=16)}})
+    for shape in (1, 3, 33, 47), (2, 3, 64, 48), (1, 3, 48, 32), (3, 3, 17, 90), (1, 3, 51, 16):
+        x = whet.randn(*shape)
+        assert whet.equal(made(x), net(x))
