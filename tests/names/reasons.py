@@ -32,7 +32,7 @@ NOT_HERE: dict[str, str] = {
     "torch.autograd.profiler.*": NVPROF,
     "torch.sparse.as_sparse_gradcheck": "`gradcheck` takes dense tensors",
     "torch.sparse.*": SEMI,
-    "torch.cuda.CUDAGraph": GRAPHS, "torch.cuda.graph*": GRAPHS,
+    "torch.cuda.graph_pool_handle": GRAPHS,
     "torch.cuda.make_graphed*": GRAPHS,
     "torch.cuda.amp.amp_definitely_not_available": INTERNAL,
     "torch.cuda.GreenContext": "a device is not divided",
