@@ -380,3 +380,16 @@ def test_a_product_of_no_reflections_has_gradients_and_memory_of_its_own():
     assert not a.grad.any() and tau.grad.shape == (2, 0)
     q.detach()[0, 0, 1] = 5.0
     assert q[1].tolist() == whet.eye(3).tolist()
+
+
+@pytest.mark.parametrize("driver", [None, "gelsy", "gelsd", "gelss", "gels"])
+def test_residuals_are_told_where_no_matrix_lacks_a_rank(driver):
+    """By drivers that find ranks, of all matrices of a batch or of none."""
+    generator = np.random.default_rng(0)
+    full, b = (whet.tensor(generator.standard_normal((2, 4, n))) for n in (3, 2))
+    lacking = full.clone()
+    lacking[1, :, 2] = lacking[1, :, 0]
+    told = driver in ("gelsd", "gelss", "gels")
+    assert whet.linalg.lstsq(full, b, driver=driver).residuals.shape == ((2, 2) if told else (0,))
+    if driver != "gels":
+        assert whet.linalg.lstsq(lacking, b, driver=driver).residuals.shape == (0,)

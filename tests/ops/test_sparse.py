@@ -498,3 +498,9 @@ def test_values_made_in_inference_mode_are_told():
     with whet.inference_mode():
         inside = sparse(matrix())
     assert inside.is_inference() and not sparse(matrix()).is_inference()
+
+
+def test_places_of_a_sparse_tensor_may_be_floats():
+    made = whet.sparse_coo_tensor(whet.tensor([[0.0, 1.0], [1.0, 0.0]]), whet.ones(2), (2, 2))
+    assert made._indices().dtype == whet.int64
+    assert made.to_dense().tolist() == [[0, 1], [1, 0]]
