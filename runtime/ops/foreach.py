@@ -50,7 +50,7 @@ def function(name):
 
     >>> import whet
     >>> whet._foreach_add([whet.ones(2), whet.zeros(1)], [1.0, 2.0])
-    [tensor([2., 2.]), tensor([2.])]
+    (tensor([2., 2.]), tensor([2.]))
     """
     method = name.removeprefix(PREFIX)
     plain = method.rstrip("_")
@@ -67,7 +67,7 @@ def function(name):
             n = len(self) if isinstance(self, list | tuple) else len(args[0])
             columns = [_each(x, n, name) for x in (self, *args)]
             out = [_call(method, t, rest, options) for t, *rest in zip(*columns, strict=True)]
-        return None if method.endswith("_") else out
+        return self if method.endswith("_") else tuple(out)
     foreach.__name__ = foreach.__qualname__ = name
     foreach.__doc__ = f"`Tensor.{method}` of each tensor of a list."
     return foreach
