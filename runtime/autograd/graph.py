@@ -4,13 +4,35 @@ import threading
 import weakref
 from typing import Any
 
-from ..tensor_base import Base
+from ..tensor_base import Base, NativeNode
 from . import modes
 from .hooks import RemovableHandle
 from .inplace import edge_of
 from .modes import saved_tensors_hooks
 from .mutation_of_saved_tensors import allow_mutation_on_saved_tensors
-from .node import GradientEdge, Node, in_full
+from .node import GradientEdge, in_full
+from .node import Node as _Node
+
+
+class _KindsOfNodes(type):
+    """Machine code makes nodes of a type of its own for calls that are repeated."""
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, _Node) or NativeNode is not None and type(x) is NativeNode
+
+    def __subclasscheck__(cls, other):
+        return other is NativeNode or issubclass(other, _Node)
+
+
+class Node(_Node, metaclass=_KindsOfNodes):
+    """What made a tensor, `y.grad_fn`: one recorded call of an op.
+
+    >>> import whet
+    >>> y = whet.ones(2, requires_grad=True).exp()
+    >>> y.grad_fn.name(), isinstance(y.grad_fn, whet.autograd.graph.Node)
+    ('ExpBackward0', True)
+    """
+    __slots__ = ()
 
 
 def get_gradient_edge(tensor):

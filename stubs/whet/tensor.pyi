@@ -3,7 +3,7 @@ import numpy as np
 from builtins import bool as _bool, float as _float, int as _int, type as _type
 from collections.abc import Sequence
 from typing import Any, Callable, Iterator, Literal, ParamSpec, Self, TypeVar, overload
-from whet.autograd.node import Node
+from whet.autograd.graph import Node
 from whet.devices import device as _device
 from whet.dtypes import dtype as _dtype
 from whet.random import Generator

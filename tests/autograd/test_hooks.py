@@ -339,3 +339,10 @@ def test_a_checkpoint_whose_arguments_were_written_to_has_no_backward(change, tr
     for _ in range(3):
         with pytest.raises(RuntimeError, match="what is checkpointed, is at version"):
             step(whet.ones(2, requires_grad=True), whet.ones(2))
+
+
+def test_nodes_of_calls_that_are_repeated_are_nodes():
+    """Machine code makes those of the later calls."""
+    x = whet.ones(2, requires_grad=True)
+    for _ in range(40):
+        assert isinstance((x * 2).exp().grad_fn, whet.autograd.graph.Node)
