@@ -10,7 +10,8 @@ dims.py            sizes that differ: one graph, by sized_export.py and sized_gr
 automatic_dims.py  which sizes may differ, where that is left open
 size_formulas.py   sizes that are divided, as texts; found by sizes_of_values.py
 compiled.py        the graph becomes a program, by the builder that traces use
-exported.py        all of it, as a callable
+exported.py        all of it, as a callable; its method `compile` makes a library
+library/           native libraries; it imports sizes, layouts and errors from here, nothing else
 """
 
 import sys

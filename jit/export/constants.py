@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from .recording import Recorded
+from .unused_names import unused
 
 
 def names(run: Recorded) -> dict[int, str]:
@@ -35,12 +35,3 @@ def of_modules(run: Recorded) -> dict[int, str]:
 def plain(name: str) -> str:
     """A name as the user writes it, `table['w'][0]`, as one with dots: `table.w.0`."""
     return ".".join(re.findall(r"\w+", name))
-
-
-def unused(name: str, taken: Iterable[str]) -> str:
-    """A name that none of those has."""
-    found, k = name, 1
-    while found in taken:
-        k += 1
-        found = f"{name}_{k}"
-    return found

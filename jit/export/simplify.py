@@ -18,6 +18,7 @@ from ..program.liveness import Roots, seen_nodes
 from ..values.same_bits import copy_with_layout
 from . import constants
 from .recording import Recorded
+from .unused_names import unused
 
 # A folded constant may be so much larger than what it is made of: more costs the file more than
 # the call.
@@ -105,7 +106,7 @@ class Simplified:
                 folded.update((o, origin.get(o, n.op.name)) for o in n.outs)
         for o in folded.keys() & ({int(x) for n in kept for x in n.refs()} | set(self.values)):
             self.held[o] = self.arrays[o] = known[o]
-            self.names[o] = constants.unused(f"{folded[o]}.folded", self.names.values())
+            self.names[o] = unused(f"{folded[o]}.folded", self.names.values())
         if folded:
             self.rewrites.append(
                 f"computed {counted(len(folded), 'constant', 'constants')} beforehand"

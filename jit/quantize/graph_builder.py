@@ -9,7 +9,7 @@ import numpy as np
 from whet.ir.graph import Graph, Input, OpNode, Ref
 from whet.ops.registry import REGISTRY
 
-from ..export import constants as constant_names
+from ..export.unused_names import unused
 
 Array = Any
 
@@ -44,7 +44,7 @@ class GraphBuilder:
             same = (there.dtype, there.shape) == (array.dtype, array.shape)
             if same and there.tobytes() == array.tobytes():
                 return made
-        name = constant_names.unused(name, self.held)
+        name = unused(name, self.held)
         self.held[name] = array
         asked.append((array, self.add_input(array, "constant", name)))
         return asked[-1][1]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from ...guards.sizes import Dim
-from ..constants import unused
 from ..dims import bounds
+from ..unused_names import unused
 from . import layout
 from .data import Described, extent
 
