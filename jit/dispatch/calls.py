@@ -277,8 +277,8 @@ class Calls:
             return Outcome.COSTLY
         slower = self.recordings.slower(call.key)
         if slower is not None:
-            slower.counted += 1
-            slower.entered += 1
+            slower.counts.by_python += 1
+            slower.counts.in_account += 1
             return Outcome.SLOWER
         if self.refusals.hold(call.key):
             return Outcome.REFUSED

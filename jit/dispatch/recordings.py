@@ -209,8 +209,8 @@ class Recordings:
     def unfit(self, r: Recording) -> None:
         """Called when a call did not fit a recording of its key."""
         self.policy.count(Event.MISSED)
-        r.misses += 1
-        if r.misses >= UNFIT and not r.calls:
+        r.counts.unfit += 1
+        if r.counts.unfit >= UNFIT and not r.calls:
             self.drop(r)                     # What it was made for does not come again.
 
     def has_place(self, key: Key) -> bool:

@@ -62,11 +62,11 @@ class Replays:
 
     def try_recording(self, r: Recording, call: Invocation) -> Any:
         """The result by a recording if it fits, or MISSED. Notes which it was."""
-        start, was_open, in_vain = clocks.clock(), self.tables.is_open(r), r.in_vain
+        start, was_open, in_vain = clocks.clock(), self.tables.is_open(r), r.counts.in_vain
         out = self.run_what_is_due(r, call)
-        r.in_vain = in_vain                  # the account has all that Python asks for
+        r.counts.in_vain = in_vain           # the account has all that Python asks for
         if out is not MISSED:
-            r.entered += 1
+            r.counts.in_account += 1
             r.second_look.fitted()
         else:
             r.second_look.missed(clocks.clock() - start)
@@ -115,7 +115,7 @@ class Replays:
                 self.tables.first(r, call.args)
             return out, took
         if not r.lock.acquire(False):        # One call at a time works in a program's memory.
-            r.counted += 1
+            r.counts.by_python += 1
             return self.subject.fn(*call.args, **call.kwargs), clocks.clock() - start
         try:
             flat = call.flat
@@ -128,7 +128,7 @@ class Replays:
             r.lock.release()
         took = clocks.clock() - start
         if out is not MISSED:
-            r.counted += 1
+            r.counts.by_python += 1
             self.policy.replayed(r.kind, took, r.tables.ready is None and not r.is_hasty)
             if renewed:
                 self.tables.put(r)
@@ -142,7 +142,7 @@ class Replays:
         trial, eager = r.trial, r.trial.eager
         if eager:
             out, took = trial.call(self.subject.fn, call.args, call.kwargs)
-            r.counted += 1
+            r.counts.by_python += 1
             self.policy.timed(call.kind, took)
         else:
             tabled = r.tables.ready is not None and not r.is_given_leaves
@@ -194,7 +194,7 @@ class Replays:
             if r.unseen or r.program.goes_by_counts:
                 return self.record_again(r, call)
             r.checks.made += 1
-            r.counted += 1
+            r.counts.by_python += 1
             self.policy.count(Outcome.CHECKED)
             out = self.attempts.record_and_compare(call, r)
             r.checks.cost = clocks.clock() - start

@@ -60,10 +60,10 @@ class CallsOfMachineCode:
             recordings = held[first:first + HARVEST]
         self.harvest_sized()
         for r in recordings:
-            self.ledger.spent += r.in_vain
-            r.in_vain = 0.0
-            n = r.calls - r.entered
-            r.entered += n
+            self.ledger.spent += r.counts.in_vain
+            r.counts.in_vain = 0.0
+            n = r.calls - r.counts.in_account
+            r.counts.in_account += n
             kind, worth = r.kind, self.times.eager(r.kind)
             if n <= 0 or worth == math.inf:
                 self.count(Outcome.REPLAYED, max(n, 0))

@@ -27,7 +27,7 @@ from ..program.value_places import same_layout
 from ..refusals.recording_errors import Refused
 from ..values.tensor_sources import Outside
 from .counted_misses import CountedMisses
-from .recording import AmongSizes, Recording, TablesOfRecording
+from .recording import AmongSizes, CallCounts, Recording, TablesOfRecording
 from .sized_calls import CallOfSizes, SizedCall
 
 if TYPE_CHECKING:
@@ -119,8 +119,7 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
         if r.backward is not None:
             r.backward.trial = r.trial
         r.kind = r.key = None  # type: ignore[assignment]
-        r.counted = r.misses = r.entered = r.size = 0
-        r.in_vain = 0.0
+        r.size, r.counts = 0, CallCounts()
         r.tables = TablesOfRecording(r.tables.moves_on)
         r.sizes = AmongSizes(shapes, r.sizes.lengths)
         r.slow, r.may_be_hasty, r.unseen = False, False, True

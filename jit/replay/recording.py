@@ -57,6 +57,17 @@ class Recorded:
         self.lull: int | None = None
 
 
+class CallCounts:
+    """The calls for which a recording was tried. Machine code counts those that it makes."""
+
+    def __init__(self) -> None:
+        self.by_python = 0                   # calls that Python made, replayed or eager
+        self.unfit = 0                       # calls that it did not fit
+        self.in_account = 0                  # calls that are in the policy's account
+        # seconds of calls whose table missed midway, which are in no account
+        self.in_vain = 0.0
+
+
 class TablesOfRecording:
     """The tables that machine code has for a recording. `moves_on`: did a call change state so that
     the recording no longer holds, which no table does?"""
@@ -142,11 +153,7 @@ class Recording:
         # Must its program still be compared with a run before it is replayed?
         self.unproven = False
         self.size = 0                        # the bytes that it takes
-        # The account of its calls.
-        self.counted = self.misses = 0       # calls counted by Python; calls that missed
-        self.entered = 0                     # calls that are in the policy's account
-        # seconds of calls whose table missed midway, which are in no account
-        self.in_vain = 0.0
+        self.counts = CallCounts()
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.second_look = SecondLook()      # Is it worth a try?
         self.may_be_hasty = True             # May some of its kernels be quickly compiled ones?
@@ -154,7 +161,7 @@ class Recording:
     @property
     def calls(self) -> int:
         """How often it was replayed, or eager in its place."""
-        return self.counted + self.tables.calls
+        return self.counts.by_python + self.tables.calls
 
     # ---- tables for machine code -----------------------------------------------------------------
     def prepare(self, args: Any, kwargs: Any, flat: Any) -> bool:
@@ -166,7 +173,7 @@ class Recording:
         if n & n - 1:
             return False
         if tables.ready is not None:
-            self.counted += uses_of(tables.ready)
+            self.counts.by_python += uses_of(tables.ready)
             tables.ready = None
         if n == 1 and self.prepare_like_another(args, kwargs, flat):
             return True
@@ -198,7 +205,7 @@ class Recording:
         if self.wants_boxes and out is not MISSED:
             out = out(flat.boxes)
             if out is MISSED:                # the table has counted it
-                self.counted -= 1
+                self.counts.by_python -= 1
         return out
 
     @property
@@ -246,7 +253,7 @@ class Recording:
     def bypass(self, fn: Any, first: Any) -> Any:
         """Make a table that calls the function itself, because eager calls are faster."""
         if self.tables.passed is not None:
-            self.counted += uses_of(self.tables.passed)
+            self.counts.by_python += uses_of(self.tables.passed)
         self.tables.passed = bypass(fn, first)
         self.limit()
         return self.tables.passed

@@ -54,7 +54,7 @@ def after_table(recording: Any, handed: Handed) -> Callable[..., Any]:
             own = tensors if in_order else arranged(tensors)
             return run(arrays_of, own, boxes)
         except Miss:
-            recording.in_vain += perf_counter() - start
+            recording.counts.in_vain += perf_counter() - start
             return MISSED
         finally:
             lock.release()

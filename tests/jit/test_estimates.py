@@ -166,12 +166,12 @@ def test_what_tables_try_in_vain_is_in_the_account(monkeypatch):
     lost = 0.0
     for k in range(200):
         traced(whet.full((9,), float(k % 7 == 0) * 2))
-        lost = max(lost, sum(r.in_vain for r in policy.held))
+        lost = max(lost, sum(r.counts.in_vain for r in policy.held))
     assert lost > 0
     traced(whet.full((9,), 2.0))
-    before, now = policy.ledger.spent, sum(r.in_vain for r in policy.held)
+    before, now = policy.ledger.spent, sum(r.counts.in_vain for r in policy.held)
     policy.harvest(list(policy.held))
-    assert policy.ledger.spent >= before + now and not any(r.in_vain for r in policy.held)
+    assert policy.ledger.spent >= before + now and not any(r.counts.in_vain for r in policy.held)
     before = policy.ledger.spent
     policy.unrun_in_vain(0.5)
     assert policy.ledger.spent == before + 0.5

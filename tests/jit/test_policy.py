@@ -16,6 +16,7 @@ from whet.jit.policy.account import Policy
 from whet.jit.policy.candidate import Candidate
 from whet.jit.policy.not_worth_tracing import why
 from whet.jit.policy.outcomes import Outcome
+from whet.jit.replay.recording import CallCounts
 
 from tests.loops.harness import untimed
 
@@ -30,11 +31,10 @@ def limited(monkeypatch, unlimited):
 
 class Recorded:
     """A recording of the simulated function."""
-    slow = False
+    slow, calls = False, 0
 
     def __init__(self, kind, size):
-        self.kind, self.size, self.calls, self.entered = kind, size, 0, 0
-        self.trial, self.in_vain = timing.Trial(), 0.0
+        self.kind, self.size, self.trial, self.counts = kind, size, timing.Trial(), CallCounts()
 
 
 class Simulated:
@@ -67,7 +67,7 @@ class Simulated:
             return worth
         kind = p.kind(key, ())
         if r is not None:
-            r.calls, r.entered = 1, 1
+            r.calls = r.counts.in_account = 1
             p.replayed(kind, self.replay * worth)
             p.pay(kind, self.asks + self.replay * worth)
             return self.asks + self.replay * worth

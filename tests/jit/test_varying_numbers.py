@@ -315,7 +315,7 @@ def test_machine_code_looks_at_numbers_in_containers():
         step(whet.ones(2), [k + 0.5, k], {"scale": 0.5 * k, "name": "n"}, (1, float(k)))
     r = next(r for r in step._policy.held if r.calls)
     if native_entry.enter is not None:
-        assert r.tables.ready is not None and not r.counted
+        assert r.tables.ready is not None and not r.counts.by_python
     assert r.calls == 10
 
 
