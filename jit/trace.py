@@ -167,7 +167,7 @@ class Traced(native_entry.Entry):
 
 native_entry.begin(Traced, Traced._call)
 if native.enabled():
-    # Machine code of all recordings: a new machine compiles it here, in nobody's first call.
+    # Machine code of all recordings: a new machine compiles it here, not in a user's first call.
     native_runner.machine()
     numpy_stand_in.stands_as_memory()
     purity.known_code()

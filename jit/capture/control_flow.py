@@ -196,7 +196,7 @@ def own_values(rec: Recorder, out: Any, nodes: Sequence[Node] | None) -> list[in
 
 
 def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
-    """Build a body's program, while nobody watches."""
+    """Build a body's program, unwatched."""
     if rec.values.devices:
         raise NotANode("it works on a device")
     with unseen():

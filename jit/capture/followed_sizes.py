@@ -104,9 +104,9 @@ for _name in ("__neg__", "__abs__", "__float__", "__invert__"):
 
 
 class FollowedSizes:
-    """The sizes that one run was told. `at`: the first result of a node -> the attributes that are
-    such numbers, as `(name, place in it, ...)` -> the value. `lost`: was Python told sizes that are
-    not followed?"""
+    """The sizes that Python has read in one run. `at`: the first result of a node -> the attributes
+    that are such numbers, as `(name, place in it, ...)` -> the value. `lost`: did Python read sizes
+    that are not followed?"""
 
     def __init__(self) -> None:
         # by value; and those of sizes by (tensor, dimension, size)

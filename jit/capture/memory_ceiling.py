@@ -9,7 +9,7 @@ import math
 from whet.cpu import allocator, memory, native
 from whet.cpu.allocator_layout import CACHED, LIVE
 
-# So much may lie unused beside what was alive at most: one part in SLACK of it, and FLOOR bytes. To
+# So much may be unused beside what was alive at most: one part in SLACK of it, and FLOOR bytes. To
 # get those again costs less than a millisecond.
 SLACK, FLOOR = 8, 1 << 21
 # Copies of what a run writes to may take one part in COPIES of what it works on, and FEW bytes: a

@@ -102,7 +102,7 @@ class Arrays:
         return made
 
     def stand_in_slot(self, real: Any, tensor: Base) -> Array:
-        """The stand-in for what lies in a slot; `tensor` wraps or holds it. Slots that hold one
+        """The stand-in for the contents of a slot; `tensor` wraps or holds it. Slots that hold one
         number have a stand-in each, because they may hold different ones at the next call."""
         if type(real) is np.ndarray:
             return self.stand_in(real, has_tensor=True)
@@ -175,7 +175,7 @@ class Arrays:
         """Put the real arrays wherever the run left stand-ins."""
         self.known.clear()
         reclaim([(r, real_of(x)) for r in self.stand_ins if (x := r()) is not None])
-        if hasattr(self, "rec"):             # nobody asks any more
+        if hasattr(self, "rec"):             # the run is over
             del self.rec.numpys, self.rec
 
     # ---- calls -----------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class _Known:
         code = native.image("jit/watch", L.source, ["watched", "unwatched"])
         self.at = code["watched"]
         self.unwatched = native.function(code["unwatched"], "unwatched", "", native.METH_FASTCALL)
-        atexit.register(self.held.clear)     # nobody is watched at exit
+        atexit.register(self.held.clear)     # nothing is watched at exit
         self.begin = C.PYFUNCTYPE(None, C.c_void_p, C.py_object)(("PyEval_SetProfile", C.pythonapi))
 
     def grow(self, size: int) -> None:

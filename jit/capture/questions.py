@@ -177,7 +177,7 @@ class Questions(Observer):
         # what `.data` of a tensor from here gives has no number of its own
         is_from_here = self.is_made(t) or n is not None and owner is None
         if what == "place in memory" and (owner is not None or not is_from_here):
-            of = t if owner is None else owner           # views lie at fixed steps in it
+            of = t if owner is None else owner           # views have fixed strides in it
             try:
                 self.value(of)
             except Refused as e:
@@ -244,7 +244,7 @@ class Questions(Observer):
         return True
 
     def shows_an_array(self, t: Base) -> bool:
-        """Does a tensor lie in the memory of an array that others know?"""
+        """Is a tensor in the memory of an array that other code holds?"""
         n = self.values.number(t._array)
         return (id(t) in self.reachable.borrowed
                 or self.memory.get(n, n) in self.reachable.laid_around)

@@ -92,7 +92,7 @@ class Recorder(Writes):
         self.pinned: set[int] = set()
         self.nodes: list[Node] = []
         self.values, self.run_memory = Values(), RunMemory()
-        # the layouts of values, and the values in whose memory they lie
+        # the layouts of values, and the values whose memory they are in
         self.arrays, self.memory = self.values.arrays, self.values.memory
         # value number -> the tensor that existed before; what these held
         self.outside: dict[int, Base] = {}
@@ -114,7 +114,7 @@ class Recorder(Writes):
         self.outward: Outward | None = None  # makes and notes such calls
         # ids of the tensors among the arguments that were others at the previous call
         self.new_arguments: Set[int] = frozenset()
-        self.followed = FollowedSizes()      # sizes that Python was told
+        self.followed = FollowedSizes()      # sizes that Python has read
         self.calls_behind_gradients = CallsBehindGradients()
         self.runner: CodeType | None = None  # the code that calls the function
         # why the recording was refused; does that hold for some calls only?
@@ -184,7 +184,7 @@ class Recorder(Writes):
             self.values.forget(n)
 
     def own(self, n: int) -> bool:
-        """Does a value lie in memory that the tried code has made?"""
+        """Is a value in memory that the tried code has made?"""
         for node in reversed(self.nodes):
             if n in node.outs and node.op is not None and node.op.is_view:
                 n = node.ins[0]

@@ -26,7 +26,7 @@ def references(g: Any) -> tuple[int, ...]:
 
 
 class Owner:
-    """A tensor whose gradient nobody else holds, with or without a version cell."""
+    """A tensor whose gradient nothing else holds, with or without a version cell."""
 
     def __init__(self, counted: bool) -> None:
         self._grad = wrap(memory.empty((memory.SMALLEST,), np.uint8))
@@ -41,7 +41,7 @@ def counts(owner: Any) -> tuple[int, ...]:
 
 @functools.cache
 def alone() -> frozenset[tuple[int, ...]]:
-    """The reference counts of gradients that nobody else holds: they depend on the interpreter."""
+    """The reference counts of gradients that nothing else holds: they depend on the interpreter."""
     return frozenset(counts(Owner(counted)) for counted in (False, True))
 
 
@@ -51,7 +51,7 @@ def nobody(g: Any) -> int:
 
 
 def nothing(a: Any) -> None:
-    """Does nothing: nobody needs to know that an array is going to be freed."""
+    """Does nothing: nothing observes that an array is going to be freed."""
 
 
 class OldGradient:
@@ -85,7 +85,7 @@ class ReleasedGradients:
     """`since`: by the ids of tensors, the number of nodes when the run was first seen without the
     tensor's old gradient. `hollow`: the ids of gradients whose memory was freed. Only large
     gradients are considered. `holders` says how often the watching code holds a gradient. `forget`
-    is told of arrays that are going to be freed."""
+    observes arrays that are going to be freed."""
     __slots__ = ("waiting", "since", "hollow", "forget")
 
     def __init__(self, tensors: Iterable[Any], grads: Iterable[Any],
@@ -119,7 +119,7 @@ class ReleasedGradients:
                 self.empty(w.grad)
 
     def empty(self, g: Any) -> None:
-        """Free the memory of a gradient that nobody else holds."""
+        """Free the memory of a gradient that nothing else holds."""
         a, cell = g._array, g._cell
         if (type(a.base) is allocator.Block and g._base is None and not weakref.getweakrefcount(g)
                 and (cell is None or not cell.shown)):

@@ -47,7 +47,7 @@ class Unrecorded(Exception):
 
 
 class Session:
-    """A recorded run. `refusals`: is told that a run cannot be recorded."""
+    """A recorded run. `refusals`: notes that a run cannot be recorded."""
     refusals: Any
 
     def __init__(self, subject: Any, learned: Any, call: Any, variation: Variation) -> None:

@@ -73,8 +73,8 @@ class StateBefore:
         return _others() == self.others
 
     def release(self, rec: Recorder) -> None:
-        """The recording is made: drop the gradients that the run has replaced and nobody reads, as
-        eager has done."""
+        """The recording is made: drop the gradients that the run has replaced and that are not
+        read, as eager has done."""
         replaced = {
             id(g): g for t, g in zip(self.tensors, self.grads)
             if g is not None and t._grad is not g}

@@ -41,7 +41,7 @@ class Stop(BaseException):
 
 
 class unseen:
-    """A context in which nobody records or watches."""
+    """A context in which nothing is recorded or watched."""
 
     def __enter__(self) -> None:
         self.profile, self.observers = sys.getprofile(), modes.state.observers
@@ -56,7 +56,7 @@ class unseen:
 
 
 class Before:
-    """What some functions reach, as it is before they run. `why`: why that cannot be told."""
+    """What some functions reach, as it is before they run. `why`: why that is unknown."""
 
     def __init__(self, *objects: Any) -> None:
         self.world: World | None = None

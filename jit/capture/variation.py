@@ -7,7 +7,7 @@ from typing import Any
 class Variation:
     """What a run lets vary. `loose`: the keys of places in Python's state whose numbers and tensors
     may be others; `items`: numbers that Python asks tensors for; `sizes`: sizes that Python is
-    told, which are followed to where they go; `extremes`: what min() and max() make of them."""
+    read, which are followed to where they go; `extremes`: what min() and max() make of them."""
     loose: frozenset[Any] = frozenset()
     items: bool = False
     sizes: bool = False

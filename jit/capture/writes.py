@@ -83,7 +83,7 @@ class Writes(Questions):
     def write_all(self, op: Op, targets: Sequence[Base], others: Sequence[Any],
                   attrs: Mapping[str, Any]) -> bool:
         """Write as eager does, and note it, where that is simple: nothing has a history, and
-        nobody else knows the memory."""
+        nothing else knows the memory."""
         if self.tried_code is not None or modes.state.flags & modes.GRAD:
             return False
         try:

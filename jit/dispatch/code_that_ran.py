@@ -31,7 +31,7 @@ LESSONS = 8                      # runs that may teach: others count as failures
 class CodeThatRan:
     """The code that is read. `reason`: what cannot be compared, where all is read.
 
-    What runs inside of it, as a context, is noted, unless another profile is told of calls."""
+    What runs inside of it, as a context, is noted, unless another profile observes calls."""
 
     def __init__(self, reason: Reason) -> None:
         self.reason, self.lessons = reason, 0

@@ -59,7 +59,7 @@ class Comparison(Session):
         raise Unrecorded
 
     def is_searched(self) -> None:
-        """What lies in some slots may be of another kind now: tensors would have other places."""
+        """Some slots may hold objects of another kind now: tensors would have other places."""
         if self.world.taken_keys != self.known.world.taken_keys:
             raise Unrecorded
 

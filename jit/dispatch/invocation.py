@@ -35,7 +35,7 @@ class Invocation:
 
     @contextlib.contextmanager
     def aside(self, account: Callable[[float], None]) -> Iterator[None]:
-        """Inside, kernels are compiled: `account` is told the seconds, which the account of the
+        """Inside, kernels are compiled: `account` receives the seconds, which the account of the
         call has not."""
         start = clocks.clock()
         yield

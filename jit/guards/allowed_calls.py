@@ -125,7 +125,7 @@ def _objects(of: Any, names: str) -> list[Any]:
 
 
 # They give a value of what they are given; those that change an object change what is compared.
-# A lock that the call makes keeps nobody out.
+# A lock that the call makes keeps no other thread out.
 COMPUTE = Objects([_thread.allocate_lock, *_objects(builtins, """
     len isinstance issubclass getattr hasattr setattr delattr abs min max sum any all sorted iter
     next callable divmod pow round chr ord format repr ascii bin hex oct __build_class__ id globals
@@ -267,7 +267,7 @@ def _is_array_helper(t: type) -> bool:
 
 def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
     """Why a call may not be made by code of a library that is itself known to compute; None if it
-    may. Such code's context variables are settings, which nobody compares."""
+    may. Such code's context variables are settings, which are not compared."""
     owner = getattr(f, "__self__", None)
     if f in COMPUTE_BENEATH or isinstance(owner, _thread.RLock) or code in OF_THE_ENVIRONMENT:
         return None

@@ -31,7 +31,7 @@ def appended_lists(world: World) -> frozenset[tuple[int, None]]:
 
 
 def _named(world: World) -> Iterator[tuple[Any, Any]]:
-    """What lies in the places of a world, and in variables of enclosing functions, by names."""
+    """The contents of the places of a world, and in variables of enclosing functions, by names."""
     for place in world.places:
         for i, x in enumerate(place.objects):
             if type(x) in GROWS:
@@ -44,7 +44,7 @@ def _named(world: World) -> Iterator[tuple[Any, Any]]:
 @functools.lru_cache(4096)
 def uses_of_names(code: types.CodeType) -> frozenset[tuple[str, bool]]:
     """The names of variables, attributes and entries that some code loads, with whether it does so
-    to append to what lies there.
+    to append to what is there.
 
     >>> from whet.jit.guards.appended_lists import uses_of_names
     >>> def step(self, loss):

@@ -11,7 +11,7 @@ from .places import Change, Place
 
 
 class ArrayContents(Place):
-    """How the numbers of an array lie in its memory, and their bytes."""
+    """The memory layout of an array, and the bytes of its numbers."""
     __slots__ = ()
 
     def __init__(self, owner: Any) -> None:
@@ -32,7 +32,7 @@ class ArrayContents(Place):
 
 
 class ArrayLayout(Place):
-    """How an array lies in memory whose numbers are an input."""
+    """The memory layout of an array whose numbers are an input."""
     __slots__ = ()
 
     def __init__(self, owner: Any) -> None:
@@ -44,7 +44,7 @@ class ArrayLayout(Place):
 
 
 class BareTensors(Place):
-    """Tensors to which nobody gave attributes; `owner` is a list of them."""
+    """Tensors without attributes of the user's; `owner` is a list of them."""
     __slots__ = ()
     says_itself = True
 

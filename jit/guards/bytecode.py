@@ -105,7 +105,7 @@ def call_arguments(found: Sequence[Instruction],
                    i: int) -> dict[int | str, Instruction | None] | None:
     """Instruction i loads a function: the arguments of its call, by position or name. Each is the
     instruction that loads the argument; None if it takes several instructions. The result is None
-    if there is no call, or if its arguments cannot be told.
+    if there is no call, or if its arguments are unknown.
 
         >>> from whet.jit.guards.bytecode import call_arguments, instructions
         >>> found = list(instructions((lambda f, x: f(x, x.y, n=3)).__code__))
@@ -113,7 +113,7 @@ def call_arguments(found: Sequence[Instruction],
         >>> {k: x and x[2] for k, x in call_arguments(found, i).items()}
         {0: 'x', 1: None, 'n': 3}
     """
-    # what lies on the stack besides the function
+    # what is on the stack besides the function
     stack: list[Instruction | None] = []
     names: tuple[str, ...] = ()
     for instruction in found[i + 1:]:

@@ -17,7 +17,7 @@ from .places import Change, Check, Place
 from .spots import Contents, Spot
 
 READ = ("__iter__", "__len__", "items", "values")    # of a dict that is compared as one
-GROWS = list, collections.deque  # what may be told to grow only
+GROWS = list, collections.deque  # what may be known to grow only
 _same = operator.is_
 
 
@@ -210,7 +210,7 @@ class Elements(Place):
 
     def table(self, t: Any, objects: list[Any]) -> bool:
         if isinstance(self.owner, tuple):
-            return True                      # nobody can change it
+            return True                      # it cannot change
         if not isinstance(self.owner, list):
             return False
         t.list(self.owner, objects)

@@ -35,7 +35,7 @@ MOST = 1 << 10                   # things in an object of data
 # objects without tensors that may take turns, such as states of players
 FEW = 3
 # What a class of data leaves as `object` has it. A `__getattr__`, or a `__setattr__` that keeps
-# elsewhere what is set, is code like any other: what lies in an object is looked up past it.
+# elsewhere what is set, is code like any other: what an object holds is looked up past it.
 OWN = ("__hash__", "__eq__", "__getattribute__")
 
 

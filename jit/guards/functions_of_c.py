@@ -32,8 +32,8 @@ class FunctionsOfC:
     __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
 
     def __init__(self) -> None:
-        self.values: list[Any] = []          # what lies elsewhere than in a module
-        # those that lie there: (the module's id, the name, the function)
+        self.values: list[Any] = []          # what is elsewhere than in a module
+        # those in modules: (the module's id, the name, the function)
         self.of_modules: list[tuple[int, str, Any]] = []
         self.owners: list[Any] = []          # objects whose C methods act
         self.taken = NamedAttributes()       # those that code does not just call

@@ -33,7 +33,7 @@ from .visitors_of_callables import codes_around, named_in, variables
 if TYPE_CHECKING:
     from .outside_walk import Walk
 
-# it takes an object's `__dict__` for what lies there by its own name
+# it takes an object's `__dict__` for what it holds by its own name
 OF_ONE_NAME = functools.cached_property.__get__.__code__
 
 
@@ -53,7 +53,7 @@ class Unread:
         for i, held in walk.held_back.items():
             if held and not isinstance(walk.seen.get(i), type):
                 self.of[i] = {name: Reaches(full_thing(type(x)), x) for name, x in held.items()}
-        for place in walk.overwritten:       # nobody compares what lies there
+        for place in walk.overwritten:       # what they hold is not compared
             self.of.setdefault(id(place.holder), {})[place.name] = Inspects(
                 f"code of others can read `{place.name}`, which the function only sets")
         if walk.unread:

@@ -179,7 +179,7 @@ class AttributesDict(Place):
         def same() -> bool:
             try:
                 return all(map(_same, map(get, owners, itertools.repeat("__dict__")), held))
-            except AttributeError:           # a list lies where another run's stand-in for it was
+            except AttributeError:           # a list is where another run's stand-in for it was
                 return False
         return same
 

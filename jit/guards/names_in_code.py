@@ -44,10 +44,10 @@ from .probed_functions import (
 # Python's own functions that look up a name which they get as their second argument, or all names
 LOOKING_UP = frozenset(name for name, f in vars(builtins).items()
                        if f in COMPUTE and looks_up_names(f))
-# attributes that set what lies there by a name, and those that tell it
+# attributes that set something by a name, and those that read it
 CHANGING = module_attributes_that(changes_names)
 READING = module_attributes_that(reads_names) - CHANGING
-# what tells all names that lie somewhere
+# what gives all names in a namespace
 LISTING = frozenset(name for name in LOOKING_UP if lists_names(vars(builtins)[name])) \
     | module_attributes_that(lists_names)
 BEFORE_LAST = -2                 # o.__setattr__(name, value), object.__setattr__(o, name, value)
@@ -75,14 +75,14 @@ def _declines(number: float, name: str) -> bool:
 
 
 # Methods that decline where an operator would ask the other side. A Number declines other things
-# than a Python number does, so nobody may call them by name.
+# than a Python number does, so code may not call them by name.
 DECLINING = frozenset(name for number in (1, 1.0) for name in dir(number)
                       if _declines(number, name))
 # what a method, or the absence of one, is made by in the body of a class
 DEFINING = frozenset(("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "LOAD_CONST"))
 SAVED = "_saved_"                # begins the names by which nodes show operands, numbers too
 FORMATTING = frozenset(("format", "__format__", "format_map", "vformat", "format_field"))
-WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form lies on the stack
+WITH_SPEC = 4                    # a flag of FORMAT_VALUE: the form is on the stack
 DIRECTIVE = re.compile("%[^a-zA-Z]*[a-zA-Z]").search
 # `%*d` wants its width, and `%.*f` its digits, from exactly a Python int
 STARRED = re.compile(r"%[-+ #0-9.]*\*").search
@@ -253,7 +253,7 @@ class NamesInCode:
                 self.named_of.add((found[i - 1][2], value))
             if value == "__dict__" and is_one_entry_used(found, i, asked):
                 self.facts.reads_dicts = True
-                return                       # What lies there has a name that is read elsewhere.
+                return                       # What is there has a name that is read elsewhere.
             self.attributes.add(value)
             if name == "STORE_ATTR":
                 self.are_set.add(value)
@@ -328,7 +328,7 @@ def _asks_for_truth(loads: tuple[Instruction | None, ...]) -> bool:
 
 def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[Called], bool]]:
     """What each `is` of some code compares by names, beginning with a global or a variable of an
-    enclosing function that nobody here sets, and whether it compares the first argument. Left out
+    enclosing function that is not set here, and whether it compares the first argument. Left out
     are those with a class, a constant that is no number, or True or False: a Number is not the
     number that it stands for."""
     found, out = list(instructions(code)), []

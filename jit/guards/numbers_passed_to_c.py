@@ -59,7 +59,7 @@ def _may_get_one(walk: Walk, f: Any, wanted: NumberArguments, by_constructors: b
 
 
 def _is_known(p: Any) -> bool:
-    """Can code be read for all calls of what lies in this place? It can for globals, for the
+    """Can code be read for all calls of what is in this place? It can for globals, for the
     factory of a defaultdict, and for the class of an object."""
     return type(p) in (Global, TypeOf) \
         or type(p) is Attribute and type(p.owner) is collections.defaultdict
@@ -100,7 +100,7 @@ def _is_factory(walk: Walk, found: list[Instruction], i: int) -> bool:
 
 
 def _is_passed(walk: Walk, code: CodeType, found: list[Instruction], x: Instruction) -> bool:
-    """Is this an argument of a user constructor, to which nobody gives such a number?"""
+    """Is this an argument of a user constructor, that never gets such a number?"""
     arguments = code.co_varnames[1:code.co_argcount]
     if code.co_name != "__init__" or x[0] != "LOAD_FAST" or x[2] not in arguments \
             or {"__init__", "__class__"} & walk.met_code.attributes \

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SAID = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__",
         "__dataclass_fields__", "__match_args__")
 NAMES = SAID[:2]
-# what a class holds that is made from the rest, or that nobody reads
+# what a class holds that is made from the rest, or that no code reads
 ASIDE = frozenset((
     "__dict__", "__weakref__", "__doc__", "__module__", "__abstractmethods__", "_abc_impl",
     "__annotations__", "__parameters__", "__orig_bases__", "__dataclass_fields__",

@@ -144,7 +144,7 @@ class Walk:
         visitor(self, x)
 
     def add(self, place: Place, held_back: Iterable[Any] = ()) -> Sequence[Any]:
-        """One more place, and what lies there but for what is held back; give what the run finds
+        """One more place, and its contents but for what is held back; give what the run finds
         there, too."""
         self.places.append(place)
         found = place.found()
@@ -158,7 +158,7 @@ class Walk:
         return found
 
     def lead_to(self, *found: Any) -> None:
-        """What lies in no place that is compared: whoever holds it may call it."""
+        """An object in no place that is compared: any code that holds it may call it."""
         self.of_c.note_found(found)
         self.in_no_place.update(map(id, found))
         self.stack += found
@@ -179,7 +179,7 @@ class Walk:
         return bool(varies or outward)
 
     def stands_in(self, spot: Spot, x: Any) -> None:
-        """A stand-in will lie in a spot."""
+        """A stand-in will be in a spot."""
         if type(x) is CACHED:
             self.stack += [x.__wrapped__, *data_in(x)]
             # by the type of a Number, once the run is given up
@@ -353,7 +353,7 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        if self.facts.notices_types:         # A stand-in is told by its type.
+        if self.facts.notices_types:         # The type of a stand-in differs.
             for x in self.stand_ins.of_kind(io.IOBase | logging.Logger):
                 self.stand_ins.drop(x)
                 self.unread[id(x)] = Inspects("it asks for types, and reads a stream or a logger")
@@ -368,8 +368,8 @@ class Walk:
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 
     def without_stand_ins(self) -> None:
-        """Compare loggers where stand-ins would be told by their type, and NumPy arrays: those that
-        a run has stand-ins for by how they lie in memory, others by value."""
+        """Compare loggers where code would notice the types of stand-ins, and NumPy arrays: those
+        that a run has stand-ins for by their memory layouts, others by value."""
         while self.facts.notices_types and (
                 loggers := self.stand_ins.of_kind(logging.Logger)):
             self.compare(loggers)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # A value of another type could be one that the run found elsewhere: a constant of its code, say.
 NEVER_CONSTANT = frozenset((list, dict))
-ANYTHING = object()              # what lies where it may be anything
+ANYTHING = object()              # the contents of a spot that may hold anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Overwritten(Place):
         return [*self.owner].index(self.name) if self.name in self.owner else -1
 
     def begin(self) -> None:
-        """A run begins: hold what lies there."""
+        """A run begins: hold what is there."""
         if not self.is_compared:
             self.holds = True
             self.objects = self.look()
@@ -117,7 +117,7 @@ class Overwritten(Place):
 
 
 def is_set_first(walk: Walk, spot: Spot, x: Any) -> bool:
-    """Do runs set what lies in a spot before they read it? Then the walk does not go on from it."""
+    """Do runs set a spot before they read it? Then the walk does not go on from it."""
     if type(spot) is not spots.Entry or type(spot.name) is not str:
         return False
     key = SetFirst(*spot.key)

@@ -17,7 +17,7 @@ from .spots import Contents, Spot
 if TYPE_CHECKING:
     from ..refusals.user_names import Names
 
-ABSENT = object()                # what lies where nothing does
+ABSENT = object()                # the contents of an empty place
 _same = operator.is_
 Check = Callable[[], bool]
 
@@ -42,7 +42,8 @@ class Place:
         return self.objects
 
     def same(self, alike: Callable[[Any, Any], bool] = _same) -> bool:
-        """Does it hold the very objects that it held, or ones that nobody can tell from them?"""
+        """Does it hold the very objects that it held, or ones that no code can distinguish from
+        them?"""
         now = self.look()
         return now is not None and len(now) == len(self.objects) \
             and all(map(alike, now, self.objects))

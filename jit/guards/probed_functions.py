@@ -22,7 +22,7 @@ from ..values.varying_numbers import NUMBERS, idle_number, value_of
 MOST_ARGUMENTS = 3               # no C function wants more of a later argument
 CONSUMED = 8                     # how many elements of an iterator are compared
 NAME = "a_name_that_nobody_has"
-NOWHERE = os.path.join(os.devnull, "file")       # nothing lies within what is no folder
+NOWHERE = os.path.join(os.devnull, "file")       # nothing is inside of what is no folder
 T = TypeVar("T")
 Asked = Callable[[Any], T]
 

@@ -11,7 +11,7 @@ from .object_places import SAID, SelfDescription
 if TYPE_CHECKING:
     from .outside_walk import Walk
 
-# the special names of globals() that nobody asks for
+# the special names of globals() that no code reads
 UNNAMED = ("__builtins__", "__spec__", "__loader__")
 
 

@@ -33,7 +33,8 @@ class FlatArguments:
     def __init__(self, sizes: bool = True, arrays: bool = True,
                  records: Set[type] = frozenset(), numpys_vary: bool = False) -> None:
         self.sizes = sizes                   # Are sizes among what describes a tensor?
-        self.records = records               # classes of objects that are told apart by their parts
+        # classes of objects that are distinguished by their parts
+        self.records = records
         self.numpys_vary = numpys_vary       # Are NumPy numbers inputs as arrays are?
         self.leaves: list[Any] = []
         self.looks: list[Look | None] = []

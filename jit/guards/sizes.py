@@ -214,7 +214,8 @@ def has_nodes_of(r: Recording, nodes: Sequence[Node], compared: Set[int] = froze
 
 def scales(r: Recording, nodes: Sequence[Node], arrays: Sequence[Any]) -> bool:
     """Can sizes of recording `r` be mapped one by one to those of a run with the same nodes? Are
-    the run's values also dense where those of `r` are? `arrays`: how the run's values lie."""
+    the run's values also dense where those of `r` are? `arrays`: the memory layouts of the run's
+    values."""
     there = {0: 0, 1: 1}
     for o in itertools.chain(*[n.outs for n in nodes]):
         t, a = r.program.arrays[o], arrays[o]
@@ -246,7 +247,7 @@ def tells_anything(x: Any) -> bool:
 
 @functools.lru_cache(4096)
 def may_catch_errors(code: CodeType) -> bool:
-    """Could this code catch an error, or look at a tensor in a way that nobody sees?"""
+    """Could this code catch an error, or look at a tensor in a way that is not noticed?"""
     if (code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names)
             or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str)):
         return True

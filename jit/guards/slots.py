@@ -1,5 +1,5 @@
 """Slots: spots that hold another number, tensor or array at each call. A recording takes that as an
-input, like an argument that nobody passes."""
+input, like an argument that no caller passes."""
 from typing import Any
 
 import numpy as np

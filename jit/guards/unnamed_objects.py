@@ -190,10 +190,10 @@ def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> boo
         if not issubclass(type(x), type):
             names |= {k for k, by in names_that_lead_to(x).items() if k in held and (
                 not by.isdisjoint(named) or ours_could_come_to(walk))}
-        if type(x) is types.FunctionType:    # One that does not run: nobody asks for its variables.
+        if type(x) is types.FunctionType:    # One that does not run: its variables are not read.
             names |= held.keys() - {"__closure__"} if walk.asking else set()
         elif issubclass(type(x), logging.Logger):
-            pass                             # nobody takes one apart
+            pass                             # such an object is not taken apart
         elif any_method if issubclass(type(x), type) else anything:
             names = held.keys()
         elif only_set is not None:

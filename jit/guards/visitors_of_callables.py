@@ -90,7 +90,7 @@ def function_of_c(walk: Walk, x: Any) -> None:
 
 @CALLABLES.of_just(types.MethodWrapperType)
 def operator_of_c(walk: Walk, x: Any) -> None:
-    """Nobody sees it called. One of a number takes just Python numbers."""
+    """Its calls are not noticed. One of a number takes just Python numbers."""
     walk.facts.notices_numbers |= isinstance(x.__self__, int | float)
     walk.stack.append(x.__self__)
 
@@ -183,7 +183,7 @@ def wrapped(fn: types.FunctionType) -> list[Any]:
 
 @CALLABLES.where(is_compiled_function)
 def compiled_function(walk: Walk, x: Any) -> None:
-    """Where a stand-in can lie, that sees it called."""
+    """Where a stand-in can be, which notices that it is called."""
     walk.unread[id(x)] = Calls(f"{x.__module__}.{x.__name__}", holds=True)
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .outside_walk import Walk
 
 WATCHED = 1 << 16                # bytes of a NumPy array that are compared at each call
-# of the standard library, what nobody changes: to use it is to call it, which is seen
+# of the standard library, what never changes: to use it is to call it, which is noticed
 VALUES = (datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal,
           fractions.Fraction, pathlib.PurePath, re.Pattern, uuid.UUID)
 # classes of the standard library that are data
@@ -68,7 +68,7 @@ def _is_from(t: type, module: str) -> bool:
     return origin is not None and origin.module == module
 
 
-LIGHT = Visitors()               # of what is not remembered: nothing can lie there that is another
+LIGHT = Visitors()               # of what is not remembered: nothing else can be there
 OBJECTS = Visitors()
 
 
@@ -122,7 +122,7 @@ def annotation(walk: Walk, x: Any) -> None:
 
 
 def forget_type(walk: Walk, before: int) -> None:
-    """Leave `type` out of what an annotation leads to: in `type[...]` nobody calls it."""
+    """Leave `type` out of what an annotation leads to: in `type[...]` it is not called."""
     walk.stack[before:] = [x for x in walk.stack[before:] if x is not type]
 
 
@@ -181,7 +181,7 @@ def pythons_generator(walk: Walk, x: Any) -> None:
 
 @OBJECTS.where(lambda t: issubclass(t, logging.Logger) and not users(t))
 def logger(walk: Walk, x: logging.Logger) -> None:
-    """Where no stand-in for it can lie. To log is to call it, which is seen."""
+    """Where no stand-in for it can be. To log is to call it, which is noticed."""
     held = {name: y for name, y in vars(x).items() if type(y) not in PLAIN}
     walk.held_back[id(x)] = walk.namespace(vars(x), held)
 
@@ -281,7 +281,7 @@ def instance(walk: Walk, x: Any) -> None:
         if held:
             walk.held_back[id(x)] = held
     names = [name for c in t.__mro__ for name in slots_of(c)]
-    if len(set(names)) < len(names):         # nobody finds both by their name
+    if len(set(names)) < len(names):         # a name finds one of both only
         walk.unread[id(x)] = Reaches(f"{full_thing(t)}, which has two slots of one name", x)
     for name in names:
         walk.add(Attribute(x, name))

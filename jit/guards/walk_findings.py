@@ -39,7 +39,7 @@ class VaryingSpots:
     """Spots that may hold any number or tensor, as calls have taught.
 
     `loose`: the keys of such spots, and (id, None) of lists that only grow. Those that were met:
-    `slots`, and `growing`: the id of a list -> it, and the spots where it lies."""
+    `slots`, and `growing`: the id of a list -> it, and the spots that hold it."""
 
     def __init__(self, loose: Set[Any]) -> None:
         self.loose = loose
@@ -52,7 +52,7 @@ class VaryingSpots:
         return new
 
     def takes(self, spot: Spot, place: Place, i: int, x: Any) -> bool:
-        """May anything lie here? Note it. `x` lies there now, as object `i` of `place`."""
+        """May this hold anything? Note it. `x` is there now, as object `i` of `place`."""
         if type(x) in GROWS and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append(spot)
             return True
@@ -69,8 +69,8 @@ class VaryingSpots:
 
 
 class StandInSpots:
-    """Where a run finds stand-ins. `spots`: the id of an object -> it, and where it lies. Objects
-    that could have one, and also lie where none can be, are `elsewhere`, by id."""
+    """Where a run finds stand-ins. `spots`: the id of an object -> it, and the spots that hold it.
+    Objects that could have one, and are also where none can be, are `elsewhere`, by id."""
 
     def __init__(self) -> None:
         self.spots: dict[int, tuple[Any, list[Spot]]] = {}
@@ -83,7 +83,7 @@ class StandInSpots:
         return new
 
     def add(self, x: Any, spot: Spot) -> None:
-        """A stand-in for an object will lie in a spot."""
+        """A stand-in for an object will be in a spot."""
         self.spots.setdefault(id(x), (x, []))[1].append(spot)
 
     def of_kind(self, kind: Any) -> list[Any]:
@@ -91,7 +91,7 @@ class StandInSpots:
         return [x for x, _ in self.spots.values() if isinstance(x, kind)]
 
     def arrays(self) -> list[Any]:
-        """The NumPy arrays that lie nowhere else."""
+        """The NumPy arrays that are nowhere else."""
         return [x for i, (x, _) in self.spots.items()
                 if type(x) is np.ndarray and i not in self.elsewhere]
 
@@ -100,7 +100,7 @@ class StandInSpots:
         del self.spots[id(x)]
 
     def drop_elsewhere(self) -> None:
-        """What also lies where no stand-in can be has none."""
+        """What is also where no stand-in can be has none."""
         for i in self.elsewhere.keys() & self.spots.keys():
             del self.spots[i]
 

@@ -22,7 +22,7 @@ Span: TypeAlias = tuple[int, int, int, list["Piece"]]
 class Piece:
     """A piece of the arena, of this many bytes. `first` and `last` are the steps that touch it.
     `heir` is the piece that takes over its place. `room` is the position of the result whose memory
-    it lies in instead."""
+    it is in instead."""
     __slots__ = ("size", "first", "last", "offset", "heir", "room")
 
     def __init__(self, size: int) -> None:
@@ -41,7 +41,7 @@ class Piece:
 
 
 class Ranges:
-    """Maps addresses to what lies there. A later range hides an earlier one."""
+    """Maps addresses to what is there. A later range hides an earlier one."""
 
     def __init__(self) -> None:
         self.lows: list[int] = []
@@ -102,7 +102,7 @@ def spans_of(pieces: Sequence[Piece], heirs: Iterable[tuple[Piece, Piece]]) -> l
 
 
 def plan_apart(pieces: Iterable[Piece]) -> tuple[int, list[int]]:
-    """As `plan`, with guard pages: each piece lies between two pages that must not be touched, next
+    """As `plan`, with guard pages: each piece is between two pages that must not be touched, next
     to the one at the guarded side. Returns (the size of the arena, where such pages begin)."""
     page, at, forbidden = guarded_memory.PAGE, 0, [0]
     for p in pieces:

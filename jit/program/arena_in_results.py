@@ -21,11 +21,11 @@ class Room:
     def __init__(self, position: int, size: int, since: int, until: int) -> None:
         self.position, self.size, self.since, self.until = position, size, since, until
         self.heir_of: set[int] = set()       # ids of pieces that the result may be put over
-        # (first step, last one, offset, the byte after it) of what lies here
+        # (first step, last one, offset, the byte after it) of what is here
         self.lodgers: list[tuple[int, int, int, int]] = []
 
     def offset(self, span: Span) -> int | None:
-        """Where a span of pieces would lie; None if there is no place for it."""
+        """The place of a span of pieces; None if there is none."""
         first, last, size, line = span
         beside = [(low, high) for a, b, low, high in self.lodgers if a <= last and first <= b]
         if last >= self.until:
@@ -81,7 +81,7 @@ class LentResults:
         return left
 
     def places(self, span: Span) -> Iterable[tuple[tuple[int, ...], Room, int]]:
-        """The rooms in which a span could lie, each with its sort key. Rooms whose result
+        """The rooms that could hold a span, each with its sort key. Rooms whose result
         overwrites the span come first, then smaller ones, then those that are needed sooner."""
         for room in self.rooms.values():
             if room.since < span[0] and span[1] <= room.until and span[3][0].size <= room.size:

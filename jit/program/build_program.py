@@ -1,4 +1,4 @@
-"""Builds a program from recorded nodes, for the CPU or for the device that values lie on."""
+"""Builds a program from recorded nodes, for the CPU or for the device that values are on."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

@@ -76,7 +76,7 @@ class Options:
     ends: Sequence[tuple[Any, Position]] = ()
     recorded: Sequence[Node] | None = None   # the nodes of the run, if they differ
     notes: Sequence[str] = ()                # notes about rewrites, in addition to their own
-    lends: bool = True                       # may the arena lie in the memory of later results?
+    lends: bool = True                       # may the arena use the memory of later results?
     released: Mapping[int, int] = field(default_factory=dict)  # see `Findings.released`
     counted: Set[int] = frozenset()          # results whose sizes data decides
     # may compiling kernels take this many seconds now? See `ordered_kernels.once_ready`
@@ -246,7 +246,7 @@ class ProgramBuilder:
         return [*self.wanted(out), UsedUntilEnd(looks)]
 
     def is_constant(self, node: OpNode) -> bool:
-        """Does a node without operands make a constant that nobody writes to? A large constant of
+        """Does a node without operands make a constant that nothing writes to? A large constant of
         one number is made again at each call: writing it costs no more than reading it, and takes
         memory only meanwhile."""
         if node.ins or node.op.random:
@@ -298,7 +298,7 @@ class ProgramBuilder:
         return {p for p in found if p is not None}
 
     def wanted(self, steps: Sequence[Launched | Viewed | Called]) -> list[Step]:
-        """The steps without views that nobody reads. Notes which values are `needed`."""
+        """The steps without unused views. Notes which values are `needed`."""
         self.needed = set(self.passed.results)
         out: list[Step] = []
         for step in reversed(steps):
@@ -344,7 +344,7 @@ class ProgramBuilder:
 
     def windows(self, steps: Sequence[Step], fresh: Sequence[int]) -> Windows | None:
         """When the list works on which memory; None if it writes to no large memory that it is
-        given, as nobody asks then."""
+        given, as then it is not compared."""
         written = self.passed.order.written
         if all(self.arrays[n].nbytes < memory.SMALLEST for n in written):
             return None
@@ -379,7 +379,7 @@ class ProgramBuilder:
                 if Type.of(self.arrays[r]).contiguous}
 
     def shown(self, steps: Iterable[Step]) -> Iterator[tuple[int, tuple[int, int, Type]]]:
-        """Where the views of moving memory lie."""
+        """The places of views of moving memory."""
         for step in steps:
             for o in step.node.outs if isinstance(step, Viewed) else ():
                 root = self.roots[o]
@@ -388,7 +388,7 @@ class ProgramBuilder:
 
 
 def reached(arrays: Iterable[Array]) -> int:
-    """The bytes of the memory that arrays lie in."""
+    """The bytes of the memory that arrays are in."""
     total, end = 0, 0
     for low, high in sorted(span(a) for a in arrays if a.size):
         if high > end:

@@ -69,7 +69,7 @@ def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[i
 
 
 def behind_what_they_need(nodes: Sequence[Node], needs: Needs) -> list[Node]:
-    """Order the nodes so that each comes behind the values whose sizes it is told. Its operands
+    """Order the nodes so that each comes behind the values whose sizes it receives. Its operands
     alone do not say so."""
     makers = {o for n in nodes for o in n.outs}
     made: set[int] = set()
@@ -115,7 +115,7 @@ def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
         at = len(groups) - 1
         is_counted = id(node) in counted
         if id(node) in early or is_view(node):
-            # A number among the arguments has no memory: nobody writes to it.
+            # A number among the arguments has no memory, so nothing writes to it.
             at = max([max(there.get(x, 0), written.get(memory.get(x, x), 0))
                       for x in needs(node)], default=0)
         elif has_ended:

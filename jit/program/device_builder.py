@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
                 results: Iterable[int], homes: Homes, options: Options) -> DeviceProgram:
     """Build a program that computes `results` from `outside`, as `builder.build` does, where some
-    values lie on a device (`homes`)."""
+    values are on a device (`homes`)."""
     index = the_one(homes)
     outside, results = list(outside), list(dict.fromkeys(results))
     recorded = list(nodes if options.recorded is None else options.recorded)
@@ -59,7 +59,7 @@ def build_there(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterabl
 
 
 def the_one(homes: Homes) -> int:
-    """The one device that values lie on."""
+    """The one device that values are on."""
     found = {*homes.values()}
     if len(found) > 1:
         raise Refused(SeveralDevices())

@@ -37,7 +37,7 @@ TOLD = "f32", "f64"                  # the types of numbers that row programs ta
 
 class Work:
     """What a node needs to know of its program: the device, the types of values (`types`), which of
-    them lie on the device (`there`), and which constants may be shared between calls
+    them are on the device (`there`), and which constants may be shared between calls
     (`lasting`)."""
 
     def __init__(self, index: int, types: list[Type], there: Set[int],

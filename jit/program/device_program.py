@@ -74,7 +74,7 @@ class Stage:
         self.outs = [o for o in dict.fromkeys(made) if o in wanted]
         self.draws = [n for n in nodes if isinstance(n, Draw)]
         self.dying = self._dying()
-        # numbers of the host that kernels are told at each call; plans go by others
+        # numbers of the host that kernels receive at each call; plans go by others
         self.told = {x for x in self.ins if x not in work.there and all(
             is_told(n, x) for n in self.nodes if Ref(x) in n.refs())}
         # where among what it is given arrays of the device are

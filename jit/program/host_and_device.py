@@ -14,7 +14,7 @@ from whet.ir.values import Array
 from whet.passes.value_uses import memories
 
 MOVE = "to_device"               # the op that brings elements elsewhere
-Homes: TypeAlias = Mapping[int, int]     # value that lies on a device -> the device's number
+Homes: TypeAlias = Mapping[int, int]     # value on a device -> the device's number
 
 
 class Parted(NamedTuple):

@@ -74,13 +74,13 @@ class Steady:
         )
 
     def unless_written(self, sources: Iterable[int], entries: Entries) -> Entries:
-        """Entries that are skipped as long as nobody writes to what they read."""
+        """Entries that are skipped as long as nothing writes to what they read."""
         guards = [LaunchGuard(self.tensors[n], self.roots.position[n]) for n in sources]
         self.guards += guards
         return [UnlessWritten(guards, entries)]
 
     def planned(self) -> None:
-        """End the planning: drop the arrays of the run, which nobody needs any more."""
+        """End the planning: drop the arrays of the run, which are no longer needed."""
         self.arrays = None
 
     def order(self, operand: int, w: Any, count: int, dtype: Any,

@@ -60,14 +60,14 @@ class Moving(NamedTuple):
 
 class InArena(NamedTuple):
     """An argument that is an address in a piece of the arena, or in the memory of a result that the
-    piece lies in."""
+    piece is in."""
 
     piece: Piece
     offset: int
 
     @property
     def position(self) -> int | None:
-        """The position of the result whose memory the piece lies in."""
+        """The position of the result whose memory holds the piece."""
         return self.piece.room
 
     def words(self, places: Places) -> tuple[int, int]:
@@ -161,7 +161,7 @@ class Check(NamedTuple):
 
 
 class UnlessWritten(NamedTuple):
-    """Entries that are skipped as long as nobody writes to some tensors. They are repeated behind
+    """Entries that are skipped as long as nothing writes to some tensors. They are repeated behind
     the guard of each tensor, so a write to any of the tensors makes them run."""
 
     guards: list[Any]  # of `steady.Guard`

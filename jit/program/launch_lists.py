@@ -99,7 +99,7 @@ def find_places(steps: list[Step], heirs: list[tuple[Piece, Piece]],
 
 def lent_results(steps: Sequence[Step], sizes: Mapping[int, int], kept_until: Mapping[int, int],
                  left_to: Iterable[tuple[Piece, int]]) -> LentResults:
-    """The memory of results in which pieces can lie that die before the results are computed.
+    """The memory of results that can hold pieces which die before the results are computed.
     `sizes`: the bytes, by position, of those that are allocated before a call begins. `kept_until`,
     `left_to`: see `LentResults`. If Python runs a node whose accesses are unknown, nothing can be
     lent."""

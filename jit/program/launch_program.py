@@ -40,7 +40,7 @@ class LaunchProgram(Program):
 
     env: list[Any]  # the arrays of values that are the same at each call
     # values that Python reads in the arena, or in another value:
-    # value -> (the value it lies in, bytes to its first element, its type)
+    # value -> (the value whose memory it is in, bytes to its first element, its type)
     local: dict[int, tuple[int, int, Type]]
     checks: dict[int, Node | None]  # address of a check's flag -> the check's node
     stopped: C.c_int64  # the address of the flag that ended a list, or 0

@@ -33,7 +33,7 @@ class Lodger(NamedTuple):
 
 class Windows(NamedTuple):
     """When a program, which is one list of launches, uses which memory. `changed`: inputs that it
-    writes to. `made`: memory that a call allocates. `lodgers`: what lies in that memory before the
+    writes to. `made`: memory that a call allocates. `lodgers`: what is in that memory before the
     results."""
     changed: list[Window]
     made: list[Window]

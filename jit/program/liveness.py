@@ -1,6 +1,6 @@
 """The first stage of building: the root of each value, and dead code.
 
-A value's *root* is the value whose memory it lies in. A view has the root of its operand."""
+A value's *root* is the value whose memory it is in. A view has the root of its operand."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ class Roots:
         return self.root[n]
 
     def moves(self, n: int) -> bool:
-        """Does a value lie in memory whose address differs between calls?"""
+        """Is a value in memory whose address differs between calls?"""
         return self.root[n] in self.position
 
     def set_free(self, n: int) -> None:

@@ -1,4 +1,4 @@
-"""Finds out which values a node depends on: those that it reads, and those whose sizes it is told.
+"""Finds out which values a node depends on: those that it reads, and those whose sizes it receives.
 
     %5 = index(%0, %3)
     %6 = mean(%5)
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NumberOrigins:
     """Where numbers of a run come from. `of_sizes`: the values that are made of sizes alone.
-    `told`: where numbers that Python was told came to ops; None where these are not followed.
+    `told`: where numbers that Python has read came to ops; None where these are not followed.
     `rests`: the places of sizes that were given as -1. `gradients_of`: the op's call behind each
     gradient, see `CallsBehindGradients`."""
     of_sizes: Set[int]
@@ -44,7 +44,7 @@ class NumberOrigins:
 @dataclass(frozen=True)
 class SizeSources:
     """Where the sizes among nodes' attributes come from, by the first result of each node. `told`:
-    the values of numbers that Python was told (see `FollowedSizes.at`); None where these are not
+    the values of numbers that Python has read (see `FollowedSizes.at`); None where these are not
     followed. `rests`: the places of sizes that were given as -1. `like`: for nodes of gradients,
     the values whose sizes they have besides those of their operands."""
     told: Mapping[int, NumbersOfNode] | None = None
@@ -83,12 +83,12 @@ class Needs:
         return found
 
     def numbers(self, node: Node) -> NumbersOfNode:
-        """The values of the numbers that Python was told, by where the node has them."""
+        """The values of the numbers that Python has read, by where the node has them."""
         told = self.sizes.told
         return told.get(node.outs[0], {}) if told else {}
 
     def goes_by_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
-        """May a node be told a size of a value that it does not depend on? In a view that keeps all
+        """May a node receive a size of a value that it does not depend on? In a view that keeps all
         elements, one size follows from the others."""
         if isinstance(node, Draw):
             return True
@@ -111,7 +111,7 @@ class Needs:
 
     def behind(self, node: OpNode, arrays: Sequence[Array | Type],
                of: Sequence[int]) -> list[int]:
-        """The operands and results of an op whose sizes a node of its gradient is told. `of` are
+        """The operands and results of an op whose sizes a node of its gradient receives. `of` are
         all of them. Those are left out whose sizes the node's own operands have as well."""
         sizes = self.other_sizes(node, arrays)
         if sizes.total() <= node.op.keeps_elements:

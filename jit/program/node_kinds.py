@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .launch_program import LaunchProgram
 
 N = TypeVar("N", bound=Node)
-Outlines: TypeAlias = Mapping[int, Any] | Sequence[Any]  # of each value: how it lies in memory
+Outlines: TypeAlias = Mapping[int, Any] | Sequence[Any]  # of each value: its memory layout
 
 
 class Kind(Generic[N]):

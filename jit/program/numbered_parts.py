@@ -93,7 +93,7 @@ class NumberedPart:
 
     def are_sizes(self, node: Node, name: str, x: Any, y: Any, other: NumberedPart) -> bool:
         """Are an attribute and its counterpart, where they differ, known to be sizes? Three kinds
-        are: numbers that Python was told, sizes that were given as -1, and sizes of values at the
+        are: numbers that Python has read, sizes that were given as -1, and sizes of values at the
         same place. The values are those that a gradient reads or its op had. They are also the base
         of a view, if none of its sizes was given as -1."""
         first = node.outs[0] if node.outs else -1

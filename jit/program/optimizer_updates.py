@@ -135,7 +135,7 @@ class _Numbers:
         return where(b, x) if type(x) is Ref else Fixed(np.array(x, np.float64))
 
     def offset(self, i: int, k: int) -> int:
-        """Where a number of a parameter lies in the room."""
+        """The position of a parameter's number in the room."""
         return (self.varying.index(i) * self.times + k) * self.size
 
     def arguments(self) -> list[Argument]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .builder import ProgramBuilder
     from .launch_entries import Entries
 
-BLOCK = 1 << 18                  # bytes of what lies between, for a block
+BLOCK = 1 << 18                  # bytes of the intermediate values of a block
 # tiles of rows that a block has at least: it goes over all of the second operands
 TILES = 4
 

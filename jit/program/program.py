@@ -42,8 +42,8 @@ class Program:
     recorded: list[Node]  # the nodes of the run
     nodes: list[Node]  # the nodes that the passes left
     plan: Plan  # what the passes did, for the same nodes on other sizes
-    origin: dict[int, int]  # recorded value -> the value in whose memory it lies
-    arrays: list[Type]  # how each value lies in memory
+    origin: dict[int, int]  # recorded value -> the value whose memory it is in
+    arrays: list[Type]  # the memory layout of each value
     outside: list[int]  # the inputs
     results: list[int]  # the results
     notes: list[str]  # what rewrites did or left alone, and why
@@ -120,7 +120,7 @@ class Program:
         except Exception as e:  # eager will raise it where the function can see it
             for a, b in before:
                 a[...] = b
-            # what a device was given earlier has failed: nobody else will say so
+            # earlier work of a device has failed, and this is where that is reported
             if type(e) is Miss or getattr(e, "is_of_earlier_work", False):
                 raise
             miss = Miss(f"an error was raised: {e}")

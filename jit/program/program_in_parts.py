@@ -169,7 +169,7 @@ class LaterPart:
 
     def learn(self, part: NumberedPart, shapes: Shapes) -> None:
         """Learn from a run with the same nodes and inputs of these shapes. Inputs that are given
-        for their sizes alone are ignored from now on if their sizes differ but the nodes were told
+        for their sizes alone are ignored from now on if their sizes differ but the nodes received
         the same. A plan for all sizes may do without that."""
         unread = [i for i in range(part.read_count, part.given_count)
                   if i not in self.unread and self.shapes[i] != shapes[i]]

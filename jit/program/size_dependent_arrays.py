@@ -94,7 +94,7 @@ class Positions(NamedTuple):
 # ---- all of a program ---------------------------------------------------------------------------
 class OwnArrays:
     """The arrays of a program that depend on sizes. `values`: values that depend on sizes alone and
-    that nobody writes to. `nodes` and `others`: the two lists that were recorded."""
+    that nothing writes to. `nodes` and `others`: the two lists that were recorded."""
 
     def __init__(self, values: Container[int], nodes: Sequence[Node], others: Sequence[Node],
                  sizes: SizeExpressions) -> None:

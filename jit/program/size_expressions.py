@@ -63,7 +63,7 @@ class SizeExpressions:
     """The expressions, with conditions in `facts`, for pairs of numbers: one of the first list, one
     of the second."""
 
-    told: NumbersFromSizes  # the numbers that Python was told
+    told: NumbersFromSizes  # the numbers that Python has read
 
     def __init__(self, sizes: Sizes, values: Sequence[int]) -> None:
         self.sizes, self.facts = sizes, Facts(values)
@@ -191,7 +191,7 @@ class SizeExpressions:
         return met[0] if met else self.natural(x, y, ())
 
     def known(self, op: Op, name: str, told: Any, x: Any, y: Any, ins: Sequence[Any]) -> Any:
-        """An attribute of which Python was told some numbers: these need no search."""
+        """An attribute of which Python has read some numbers: these need no search."""
         if type(told) is tuple and name in op.size_attrs:
             shapes = [a.shape for a in ins if type(a) is Outline]
             told = self.shape(op, x, y, shapes, told)

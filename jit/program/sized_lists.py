@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 class Done(NamedTuple):
-    """A node that Python runs. `looks`: where its operands lie that a call does not bring."""
+    """A node that Python runs. `looks`: the addresses of its operands that a call does not
+    bring."""
 
     node: Node
     looks: dict[int, Outline]
@@ -120,7 +121,7 @@ class SizedLists:
         return [s.node for s in self.steps if type(s) is Done]
 
     def looks(self) -> dict[int, Outline]:
-        """Where values lie that Python reads and a call does not bring."""
+        """The addresses of values that Python reads and a call does not bring."""
         return {n: a for s in self.steps if type(s) is Done for n, a in s.looks.items()}
 
 

@@ -1,5 +1,5 @@
-"""Where values lie, and what launches are given, in a program with symbolic sizes. Outlines take
-the place of stand-ins."""
+"""The addresses of values, and the arguments of launches, in a program with symbolic sizes.
+Outlines take the place of stand-ins."""
 from __future__ import annotations
 
 import struct
@@ -43,7 +43,7 @@ class SizedPiece:
     """A piece of the arena. `first` and `last` are the steps that touch it, `row` is where it
     lies."""
     __slots__ = ("size", "first", "last", "row")
-    room = None                              # it lies in no result's memory
+    room = None                              # it is in no result's memory
 
     def __init__(self, size: Size) -> None:
         self.size = size
@@ -59,7 +59,7 @@ class SizedPiece:
 
 
 class SizedPlaces:
-    """The counterpart of `ValuePlaces` for outlines: where values lie."""
+    """The counterpart of `ValuePlaces` for outlines: the addresses of values."""
 
     def __init__(self, arrays: Mapping[int, Outline], roots: Roots) -> None:
         self.arrays, self.roots = arrays, roots
@@ -82,7 +82,7 @@ class SizedPlaces:
         return self.held[n]
 
     def part(self, a: Outline | Array) -> Outline:
-        """An outline that lies in a new piece of the arena."""
+        """An outline in a new piece of the arena."""
         size: Any = a.room.size if type(a) is Outline else a.nbytes
         return Outline(a.shape, a.dtype, a.strides, Room(size, SizedPiece(size)))
 
@@ -260,7 +260,7 @@ def by_owner(scratch: Iterable[tuple[Any, Any]]) -> Scratch:
 
 
 def together(a: Any, b: Any) -> bool:
-    """Do two arrays lie in the same memory?"""
+    """Are two arrays in the same memory?"""
     if type(a) is Outline:
         return type(b) is Outline and a.room is b.room
     return type(b) is not Outline and np.may_share_memory(a, b)

@@ -292,7 +292,7 @@ class SizedProgram:
         """Does nothing: outlines have no elements."""
 
     def views(self) -> dict[int, tuple[int, Outline]]:
-        """Where results lie that are views of moving memory: value -> (root, outline)."""
+        """The places of results that are views of moving memory: value -> (root, outline)."""
         found = {}
         made = {o for s in self.steps if type(s) is Done for o in s.node.outs}
         for n in self.results:

@@ -1,4 +1,4 @@
-"""Questions about values whose conditions depend on sizes, such as whether an index lies within
+"""Questions about values whose conditions depend on sizes, such as whether an index is within
 bounds."""
 
 from __future__ import annotations

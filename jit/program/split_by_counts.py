@@ -106,7 +106,7 @@ class Clusters:
         left = self.nodes
         while left:
             found = self.next(left)
-            if not found:                    # views that nobody needs
+            if not found:                    # views that are not needed
                 return [*out, [n.node for n in left]]
             out.append(found)
             taken = {*map(id, found)}

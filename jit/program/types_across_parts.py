@@ -49,7 +49,7 @@ class TypesOfCounts(SizedTypes):
 
 class WholeTypes:
     """Makes types from two runs. `like` and `other` are their programs, `told` is where numbers
-    that Python was told came to ops. `values`: the symbols' values in the second run. Raises
+    that Python has read came to ops. `values`: the symbols' values in the second run. Raises
     Unsized."""
 
     def __init__(self, like: ProgramInParts, other: ProgramInParts,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # bytes of a tensor from outside that is copied at once: a digest would take no less
 SHORT = 1 << 12
-LINE = 64                        # bytes: how an array lies within these is a fact of it
+LINE = 64                        # bytes: an array's alignment to these is a fact of it
 CHUNK = 1 << 26                  # bytes of addresses that are asked for at a time
 MOST = 1 << 44                   # bytes of addresses of all values of a run: a system has few more
 
@@ -94,7 +94,7 @@ class Values:
         # value -> where the stand-ins of its memory are; none where that was there before
         self.rooms: dict[int, StandInMemory] = {}
         self.addresses = Addresses()
-        # value that lies on a device -> the device's number
+        # value on a device -> the device's number
         self.devices: dict[int, int] = {}
         # value that was there before, on a device -> its array
         self.there: dict[int, Any] = {}
@@ -112,14 +112,14 @@ class Values:
 
     def from_outside(self, a: Array) -> int:
         """Number an array that existed before. For an array on a device the stand-in is an array
-        that says where it lies and cannot be read."""
+        that has its address and cannot be read."""
         n = self.enter(a, devices.places(a))
         if n in self.devices:
             self.there[n] = a
         return n
 
     def made(self, a: Array, sources: Iterable[int] = ()) -> int:
-        """Number an array that the run made. `sources`: the values in whose memory it may lie."""
+        """Number an array that the run made. `sources`: the values whose memory it may share."""
         lies = devices.places(a)
         low, high = span(lies)
         for x in sources if a.size else ():
@@ -158,7 +158,7 @@ class Values:
         return new
 
     def inside(self, n: int) -> bool:
-        """Does a view lie inside the memory of its base?"""
+        """Is a view inside the memory of its base?"""
         root = self.memory[n]
         if n in self.rooms:
             return self.rooms[n] is self.rooms.get(root)
@@ -199,7 +199,7 @@ def gone() -> None:
 
 class Originals:
     """What outside tensors held before the run wrote to them: each is copied just before it is
-    written to. For the others, a digest shows afterwards that nobody else wrote to them.
+    written to. For the others, a digest shows afterwards that nothing else wrote to them.
 
     If the copies would take more than `may_take()` bytes, they are dropped, and no more are made.
     `given_up()` is called before the write for which the next copy would have been made."""
@@ -259,7 +259,7 @@ class Originals:
             self.copies.pop(n, None)
 
     def end(self) -> None:
-        """End the run, or the copies: nobody is asked or told any more."""
+        """End the run, or the copies: no use of a value is noted any more."""
         self.may_take, self.given_up = unlimited, nothing
 
     def __getitem__(self, n: int) -> Array:

@@ -1,4 +1,4 @@
-"""The second stage of building: where each value lies while a program runs.
+"""The second stage of building: the address of each value while a program runs.
 
 Each value has a stand-in: an array with its type and strides but without memory. The address of a
 stand-in identifies what it stands for: memory that moves, a piece of the arena, or itself."""
@@ -33,7 +33,7 @@ def equivalent_layout(a: Any, b: Any) -> bool:
 
 class ValuePlaces:
     """The stand-ins of values, `held`, and what they stand for. `arrays` say how each value lay
-    when it was recorded, `roots` whose memory it lies in."""
+    when it was recorded, `roots` whose memory it is in."""
 
     def __init__(self, arrays: Any, roots: Roots) -> None:
         self.arrays, self.roots = arrays, roots
@@ -42,9 +42,9 @@ class ValuePlaces:
         self.names: dict[int, list[int]] = {}
         self.ranges = Ranges()  # addresses -> a piece, or (position, first element) of what moves
         self.addresses = Addresses()
-        self.parts: list[Any] = []           # stand-ins of pieces: no other may lie where one is
-        self.own: set[int] = set()           # roots that lie in pieces
-        # (bytes, type) -> stand-ins whose values nobody needs any more
+        self.parts: list[Any] = []           # stand-ins of pieces, which do not overlap
+        self.own: set[int] = set()           # roots that are in pieces
+        # (bytes, type) -> stand-ins whose values are dead
         self.free: dict[tuple[int, Any], list[Any]] = {}
         self.heirs: list[tuple[Piece, Piece]] = []       # (piece, one that may take its place)
         # (piece, position of a result that may be put over it)
@@ -113,7 +113,8 @@ class ValuePlaces:
 
     # ---- asking ----------------------------------------------------------------------------------
     def piece(self, x: Any) -> tuple[Piece, int] | None:
-        """Where a value lies in the arena: (the piece, the bytes to its first element), or None."""
+        """The position of a value in the arena: (the piece, the bytes to its first element), or
+        None."""
         a = self.held.get(x)
         if a is None or not a.size:
             return None
@@ -121,7 +122,7 @@ class ValuePlaces:
         return (what, address(a) - low) if type(what) is Piece else None
 
     def argument(self, a: Any, offset: int = 0) -> Argument | None:
-        """The argument for an address in an array; None if it lies in a stand-in for moving memory
+        """The argument for an address in an array; None if it is in a stand-in for moving memory
         that is not registered here."""
         low, what = (self.ranges.at(span(a)[0]) if a.size else None) or (0, None)
         if type(what) is Piece:
@@ -171,7 +172,7 @@ class ValuePlaces:
                     self.heirs.append((old[0], new[0]))
 
     def where(self) -> dict[int, tuple[int, int, Type]]:
-        """Where the values lie that Python reads in the arena: see `Program.local`."""
+        """The positions of the values that Python reads in the arena: see `Program.local`."""
         return {
             n: (ARENA, piece.offset + at, Type.of(self.arrays[n]))
             for n, (piece, at) in self.shown.items()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: Sequence[int],
           options: Options, like: Recording | None, back: Backward | None) -> ProgramInParts | None:
     """The program in parts, all but the first planned for sizes that data decides. None if there
-    are no such parts, or if Python was told sizes that are not followed."""
+    are no such parts, or if Python has read sizes that are not followed."""
     rec, learned = session.rec, session.learned
     known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
     for r in known:

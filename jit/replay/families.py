@@ -202,7 +202,7 @@ def grow(first: Recording, other: Run, compare: Callable[[AtThese], object]) -> 
 
 def do_alike(acts: Sequence[Call], others: Sequence[Call]) -> bool:
     """Do two runs with the same nodes act alike outside of Python's state? What the framework says
-    in such calls may depend on sizes that nobody follows."""
+    in such calls may depend on sizes that are not followed."""
     runs = Runs(SameValues, SameValues)
     return len(acts) == len(others) and all(
         is_one_action(a.does, b.does) and runs.lists(a.recipes, b.recipes)
@@ -247,7 +247,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
     if not are_one_list(first.program.recorded, nodes):
         return None
     made = family.at([t._array.shape for t in leaves], recorded)
-    # What lies outside may be another tensor, of another type.
+    # A tensor from outside may be another one, of another type.
     if made is None or not all(same_layout(made.program.arrays[n], arrays[n])
                                for n in outside):
         return None

@@ -47,10 +47,10 @@ class Recorded:
         # the streams from which it draws, and where it leaves generators
         self.positions = positions
         self.variation = Variation()
-        # where the user's code was told a size (see sizes.py); where it was told anything
+        # where the user's code read a size (see sizes.py); where it read any fact of a tensor
         self.size_told_at: str | None = None
         self.told_at: str | None = None
-        # where sizes that it was told came to ops (see followed_sizes.py), or None
+        # where sizes that it read came to ops (see followed_sizes.py), or None
         self.follows: Any = None
         # the number of nodes when the run had the least memory in use, before it wrote more than
         # is copied; None if it wrote less

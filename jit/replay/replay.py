@@ -1,6 +1,6 @@
 """What a call by a recording does, stage by stage.
 
-    find   the tensors that the program is given, and see that they lie and overlap as they did
+    find   the tensors that the program is given, and compare their layouts and overlaps
     ask    whether what acts outside of Python's state would go the same way
     run    the program; until here a miss leaves nothing behind
     count  the writes in the versions of tensors, and change what requires a gradient
@@ -69,7 +69,7 @@ class Replay:
         # those that a miss must put back
         self.generators = generators if program.may_miss else []
         self.does_nothing_but_acts = not (overlaps or bumps or grads or left or generators)
-        # Mostly all that is written lies outside: its tensors are known.
+        # Mostly all that is written is outside: its tensors are known.
         all_outside = all(isinstance(s, Outside) for s, _ in bumps)
         self.bumped = ([(s.tensor, writer) for s, writer in bumps
                         if isinstance(s, Outside)] if all_outside else [])

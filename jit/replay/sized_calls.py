@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class Run(NamedTuple):
     """A run at other sizes than a recording: its programs, the `types` of its inputs, the `shapes`
-    of its arguments, where sizes that Python was told came to ops, and the calls that acted outside
+    of its arguments, where sizes that Python has read came to ops, and the calls that acted outside
     of Python's state."""
 
     program: Program

@@ -69,7 +69,7 @@ class SpentGradients:
 
 
 def is_spent(owner: Any, lies: Any) -> bool:
-    """Does a tensor have a gradient with this layout, in memory of its own that nobody else can
+    """Does a tensor have a gradient with this layout, in memory of its own that nothing else can
     see?"""
     if owner is None or type(owner._grad) is not Tensor:
         return False
