@@ -7,13 +7,13 @@ rows by block of rows.
     ->
     %13 = chain(%0, %1, %12){matmul; amax; sub; exp; sum; div; matmul}
 
-What lies between the products is a few rows of each thread that stay in its cache. As a whole it is
-never in memory. A row of a product comes of one row of its first operand, a row of a row program of
-one row. So any rows may go before others: no bit changes.
+Of the values between the products, each thread holds a few rows, which stay in its cache. They are
+never in memory as a whole. A row of a product depends on one row of its first operand only, and a
+row of a row program on one row. So rows can be computed in any order: no bit changes.
 
-Nothing else may read what lies between, and nothing may write meanwhile to what the chain reads. It
-pays where what lies between would not stay in the cache anyway, and where the second operands are
-not much larger than a cache: every block of rows goes over them.
+Nothing else may read the values between, and nothing may write meanwhile to what the chain reads.
+Chains pay off where these values would not fit into the cache, and where the second operands are
+not much larger than a cache, because every block of rows reads them.
 """
 from __future__ import annotations
 

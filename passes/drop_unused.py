@@ -11,7 +11,7 @@ from whet.passes.listing import Listing
 
 
 def drop_unused(g: Listing) -> Listing:
-    """The list without operations whose results nobody reads."""
+    """The list without operations whose results are not used."""
     kept, values = [], set(g.visible)
     for node in reversed(g.nodes):
         if not isinstance(node, OpNode) or node.op.may_fail or not values.isdisjoint(node.outs):

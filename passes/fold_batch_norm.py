@@ -26,8 +26,8 @@ CONTRACTIONS = ("convolution", "linear")
 
 def fold_batch_norm(g: Listing, steady: set[int], log: list[str]) -> tuple[Listing, set[int]]:
     """The list with batch norms folded, and the values that depend on the `steady` ones (which are
-    there before every call, and nobody writes to) and are worth keeping. `log` gets what was done,
-    and why batch norms were left alone."""
+    there before every call, and are never written to) and are worth keeping. `log` gets what was
+    done, and why batch norms were left alone."""
     folding = _Folding(g, steady)
     for i, n in enumerate(g.nodes):
         first = folding.contraction_before(n)
@@ -45,7 +45,7 @@ def fold_batch_norm(g: Listing, steady: set[int], log: list[str]) -> tuple[Listi
 
 
 class _Folding:
-    """The work on a list. `known`: the values that are the same at each call as long as nobody
+    """The work on a list. `known`: the values that are the same at each call as long as nothing
     writes to the steady ones; `out`: what stands in the place of each node; `made`: the values that
     weights are made by."""
 
@@ -61,7 +61,7 @@ class _Folding:
         self.made: set[int] = set()
 
     def computes_from_known(self, n: Node) -> bool:
-        """Does a node make of known values what nobody writes to?"""
+        """Does a node make something of known values, to which nothing writes?"""
         return bool(
             isinstance(n, OpNode) and n.op.pure and not n.op.random
             and n.refs() and self.known.issuperset(n.refs())

@@ -5,8 +5,8 @@
 
 A guard on what depends on constants alone holds at each call, and is left out.
 
-What the recorded run computed is no guide: it may have been written to since, by a write that
-nobody reads and that is in the list no more.
+What the recorded run computed is no guide: it may have been written to since, by a write
+that was dropped from the list because nothing read it.
 """
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def content(a: Array) -> Content:
 
 def constants(nodes: Sequence[Node], root: Roots, arrays: Typed, visible: Set[int],
               most: float = MOST) -> Constants:
-    """The constants of a list that nobody writes to, or sees from outside. `most`: elements."""
+    """The constants of a list that nothing writes to, and that are not visible outside. `most`:
+    elements."""
     uses, found = Uses(nodes, root), Constants()
     read: set[int] = set()                   # by what stays
     for node in nodes:

@@ -4,11 +4,11 @@
     %4 = index(%1, %3, dims=(0,))           ->    %5 = picks(%0, %1, %2){
     %5 = mul(%4, %2)                                  mul; floor; to_int64; index; mul}
 
-An op that gathers along one dimension says so (`Op.picks`), or along several that follow each
-other, with an index for each: where they lie in the table as one would, the kernel makes one place
-of theirs. A group has such ops, whose results have one shape, and pointwise kernels on that shape
-that feed or read them. It is one kernel: the table is an operand that lies still along the
-dimension, and each element is read so many steps further on. A place that the table does not have
+`Op.picks` says that an op gathers along one dimension, or along several adjacent ones with an index
+for each. If these are contiguous in the table, the kernel combines their indices into one. A group
+has such ops, whose results have one shape, and pointwise kernels on that shape that feed or read
+them. It is one kernel: the table is an operand with stride 0 along the dimension, and the index is
+added to the address of each element. A place that the table does not have
 is read nowhere: it is noted, and the replay is given up, as after a gather alone; eager raises the
 error. So nothing may be written between the first gather of a group and where it stands, which is
 where the last of its nodes was.

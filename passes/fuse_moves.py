@@ -43,7 +43,7 @@ MOST_PARTS = 16                  # parts with a kernel each
 LARGE = 32
 CHEAP = 4                        # instructions that each move may compute once more for itself
 RUN = 16                         # a part with fewer elements side by side is walked slowly
-SLOW = 8                         # at most one in so many elements may lie in such parts
+SLOW = 8                         # at most one in so many elements may be in such parts
 SMALL = 1 << 14  # elements of which launches cost more than passing through memory once more
 HALVES = ("f16", "bf16")
 Key: TypeAlias = int | tuple[str, bytes]  # of an operand: a value, or a number by its type and bits
@@ -60,7 +60,7 @@ class Copy(NamedTuple):
 
 class Leaf(NamedTuple):
     """A moved value in one part of a group."""
-    copy: Copy                   # the copy that the part lies in
+    copy: Copy                   # the copy that has the part
     # the only copy of the move that is computed, where all others are of numbers
     only_computed: Copy | None
 

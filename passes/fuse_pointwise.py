@@ -63,7 +63,7 @@ def fuse_pointwise(g: Listing) -> Listing:
             out.append(node)
         elif i == found.at[-1]:
             made = kernel([nodes[k] for k in found.at], nodes, uses.users, arrays, visible)
-            out += [made] if made.outs else []               # else nobody reads it
+            out += [made] if made.outs else []               # else it is not used
     return g.of(out)
 
 

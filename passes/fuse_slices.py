@@ -6,10 +6,10 @@
     %4 = sub(%2, %3)
 
 So do differences of neighbours, and formulas that are applied to halves of a tensor. A group has a
-kernel that reads such slices ("reader"), the slices, and the kernels whose results nobody else
-wants; these may read slices of others in turn. An element that lies in several slices is computed
+kernel that reads such slices ("reader"), the slices, and the kernels whose results are used only
+there. These may read slices of others in turn. An element that is in several slices is computed
 for each of them, by the expressions that the nodes compute, in the same types: no bit changes.
-That is worth it as long as it takes fewer instructions than memory would take time.
+That is worth it as long as the instructions take less time than the memory traffic.
 
 A group stands where its reader was: nothing may write to what it reads before that.
 """
@@ -58,7 +58,7 @@ def fuse_slices(g: Listing) -> Listing:
 
 
 class _Search:
-    """Looks for groups in a list. A group is told by the places of its nodes."""
+    """Looks for groups in a list. A group is given by the indices of its nodes."""
 
     def __init__(self, g: Listing) -> None:
         self.nodes, self.root, self.arrays = g.nodes, g.root, g.arrays

@@ -24,7 +24,7 @@ class Edges(NamedTuple):
 
     def may_join(self, other: Edges, i: int) -> bool:
         """May the nodes of two groups all be done at place i? Nothing that they read is written
-        before, and nobody else has read what they make."""
+        before, and nothing else has read what they make."""
         return (self.overwritten >= i and other.overwritten >= i
                 and not self.read_before(i, other) and not other.read_before(i, self))
 

@@ -57,7 +57,7 @@ def boxes_of(
         return None
     which: Array = np.full((*periods, *sizes, len(movers)), -1)
     for k, boxes in enumerate(movers):
-        for j, ranges in enumerate(boxes):  # what is copied later lies on top
+        for j, ranges in enumerate(boxes):  # what is copied later overwrites the rest
             there: Any = [x.cells(r) for x, r in zip(dims, ranges)]
             which[(*[a for a, _ in there], *[b for _, b in there], k)] = j
     found = []

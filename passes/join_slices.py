@@ -38,7 +38,7 @@ class Piece(NamedTuple):
     has_dim: bool
 
     def is_beside(self, other: Piece) -> bool:
-        """Do both lie apart from each other?"""
+        """Are both disjoint?"""
         return self.stop <= other.first or other.stop <= self.first
 
     def goes_with(self, other: Piece) -> bool:
@@ -57,7 +57,7 @@ class Sum(NamedTuple):
     adds: list[int]
 
     def groups(self) -> list[list[Piece]]:
-        """The pieces that lie next to each other, in order: of one layer after the other."""
+        """The pieces that are next to each other, in order: of one layer after the other."""
         layers: list[list[Piece]] = []
         for piece in self.pieces:
             for layer in layers:
@@ -133,7 +133,7 @@ class _Joining:
             return
 
     def _sum(self, x: Ref, i: int) -> Sum:
-        """What an operand of addition i is the sum of, where nobody else wants it."""
+        """What an operand of addition i is the sum of, where it has no other use."""
         found = self.sums.get(x)
         if found is not None and self._is_for(x, i):
             return found
@@ -182,7 +182,7 @@ class _Joining:
         self.gone.update(found.adds[:-1])
 
     def _group(self, group: list[Piece], like: OpNode, nodes: list[Node]) -> Ref:
-        """Pieces that lie next to each other as a value of the whole size; `nodes` gets what makes
+        """Adjacent pieces as a value of the whole size; `nodes` gets what makes
         it."""
         from whet.ops.registry import REGISTRY
         first, last = group[0], group[-1]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from whet.ir.nodes import Node
 from whet.ir.values import Array
 
-Roots: TypeAlias = Mapping[int, int]         # value -> the value in whose memory it lies
+Roots: TypeAlias = Mapping[int, int]         # value -> the value whose memory it is in
 Arrays: TypeAlias = Sequence[Array]          # what each value was when recorded
 
 

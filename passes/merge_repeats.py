@@ -4,9 +4,9 @@
     %3 = exp(%0)                %2 = exp(%0)
     %4 = add(%2, %3)     ->     %4 = add(%2, %2)
 
-Two nodes are the same if their op, operands and attributes are, and nobody wrote to what they read
-in between. The second goes where its result is only read, in the layout that it has, and nobody
-outside can tell it from the first.
+Two nodes are the same if their ops, operands and attributes are, and nothing writes to what they
+read in between. The second is dropped if its result is only read, has the layout of the first, and
+cannot be distinguished from it outside.
 """
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ call or recomputed, whichever costs less.
                                                           keeps %9
 
 Pointwise results are computed again, by the very kernels of the forward: the bits are the same.
-They are computed from what nobody else can write to: values that the call made and kept for itself,
-copies of what came from outside among them. Which ones is a minimum cut between the operands of the
-forward and what the backward wants: a value costs what it takes to store and load it, or to compute
-it once more.
+They are computed from what no other code can write to: values that the call made and kept for
+itself, copies of what came from outside among them. Which ones is a minimum cut between the
+operands of the forward and what the backward wants: a value costs what it takes to store and load
+it, or to compute it once more.
 """
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _moving(a: Array) -> int:
 
 class _Graph:
     """A forward, its backwards, and what it costs to keep or to compute its values. `root`: value
-    -> whose memory it lies in; `changed`: the memories that are written to; `exposed`: those that
+    -> whose memory it is in; `changed`: the memories that are written to; `exposed`: those that
     others can write to; `stored`: those that are there in any case; `maker`: value -> the node that
     can compute it again; `fixed`: the values that a backward wants in memory; `droppable`: the
     wanted ones that need not be kept."""

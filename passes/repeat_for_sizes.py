@@ -3,11 +3,12 @@
 A `Plan` is kept with the list that the passes made. Let another recorded list have the same nodes,
 in the same order, on values that differ in nothing but their sizes. Then every decision of the
 passes stands: they look at ops, at who reads and writes what, at types, at which sizes are equal or
-are 0 or 1, at which memory is contiguous and which views lie alike. So the groups are formed again
-from their nodes, with the sizes, attributes and numbers that these have now. No pass runs.
+are 0 or 1, at which memory is contiguous and which views have the same layout. So the groups are
+formed again from their nodes, with the sizes, attributes and numbers that these have now. No pass
+runs.
 
-Some passes go by more than that: by which constants are equal, by how many bytes lie between
-products. This is asked again. Where it is not as it was, the passes run.
+Some passes go by more than that: by which constants are equal, by how many bytes are between
+products. This is checked again. If it has changed, the passes run.
 """
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class Added(NamedTuple):
     strides: tuple[int, ...] | None
 
     def lying(self) -> Array:
-        """An array that lies so."""
+        """An array with this layout."""
         if self.strides is None:
             return np.empty(self.shape, self.dtype)
         ends = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
@@ -72,7 +73,7 @@ class Added(NamedTuple):
 
 class Plan:
     """A recorded list of nodes as the passes find it: `nodes`, what they are asked for
-    (`visible`), and how all values lie."""
+    (`visible`), and the layouts of all values."""
 
     def __init__(self, nodes: Sequence[Node], root: Roots, arrays: Arrays,
                  visible: Set[int]) -> None:
@@ -377,7 +378,7 @@ def _parallel(strides: tuple[int, ...], steps: tuple[int, ...]) -> bool:
 
 
 def _lying(root: Roots, arrays: Arrays) -> list[int]:
-    """For each view, and what it is a view of: the first that lies as it does."""
+    """For each view, and what it is a view of: the first with the same layout."""
     first: dict[tuple[int, int, Shape, Shape], int] = {}
     out = []
     for n, r in root.items():

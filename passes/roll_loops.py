@@ -7,11 +7,11 @@ rounds.
     %5 = fused(%4, %11){add; tanh}          %2 = matmul(a, b)
                                             %3 = fused(%2, c){add; tanh}
 
-Here a is %0, then %3 of the round before; b is %1; c is %10, then what lies 128 bytes further on.
+Here a is %0, then %3 of the round before; b is %1; c is %10, then what is 128 bytes further on.
 
-What a round reads is the same in all rounds, or what the round before made (*carried*), or lies so
+What a round reads is the same in all rounds, or what the round before made (*carried*), or is so
 many bytes after what the round before read (a row of a tensor; what an earlier loop made). What is
-read of every round afterwards is *kept*: it lies in one piece of memory, round after round; views
+read of every round afterwards is *kept*: it is in one piece of memory, round after round; views
 through which it is read stand after the loop. The last round stays as it is, so that what is seen
 from outside is made by ordinary nodes.
 
@@ -205,8 +205,8 @@ class LoopMaker:
         self.output = {o: k for n in nodes for k, o in enumerate(n.outs)}
 
     def location(self, x: int, made: Made) -> tuple[int, int] | None:
-        """Where a value lies: the value that owns the memory and the bytes from its start; None
-        for what the loop itself makes."""
+        """The position of a value: the value that owns the memory and the bytes from its start;
+        None for what the loop itself makes."""
         r = self.root[x]
         if r in made:
             return None
@@ -259,8 +259,8 @@ class LoopMaker:
                     self.kept[v] = y.head, (r * several + y.at) * self.arrays[v].nbytes
 
     def hoisted(self, columns: Sequence[Sequence[Node]], made: Made) -> list[Node]:
-        """Views of what was there before the loop, which it does not make: where they lie is all
-        that is needed."""
+        """Views of what was there before the loop, which it does not make: only their
+        addresses are needed."""
         found: list[Node] = []
         for column in columns:
             if is_view(column[0]) and not any(n.ins[0] in made for n in column):
@@ -325,7 +325,7 @@ class LoopMaker:
         return self.of_this_round(xs, made) if xs[0] in made else self.of_round_before(xs, made)
 
     def from_outside(self, xs: Sequence[int], made: Made) -> BodyInput | None:
-        """An operand that the rounds do not make: one value, or what lies along a memory."""
+        """An operand that the rounds do not make: one value, or consecutive parts of a memory."""
         if any(x in made for x in xs):
             return None
         if all(x == xs[0] for x in xs):
@@ -399,7 +399,7 @@ class LoopMaker:
     def results_of_step(self, same: Sequence[Sequence[Node]], is_wanted: Callable[[int], bool],
                         carried: set[int]) -> dict[int, BodyResult] | None:
         """The results of the steps of a body that are alike, each with its nodes round by round;
-        None where one does not lie in memory of its own, without gaps."""
+        None where one is not in memory of its own, without gaps."""
         found: dict[int, BodyResult] = {}
         for j in range(len(same[0][0].outs)):
             alike = [[int(n.outs[j]) for n in column] for column in same]

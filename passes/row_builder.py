@@ -31,7 +31,7 @@ MANY = 16                        # units of work: enough for threads as they are
 # numbers stored, whatever its lines are.
 CACHED = 1 << 20
 # Bytes of a line of a larger array, at least and at most, for the same. Vectors of shorter lines
-# are mostly empty. Across longer ones a column's numbers lie too far apart to be stored one by one.
+# are mostly empty. Across longer ones a column's numbers are too far apart to be stored one by one.
 SHORTEST_LINE, LONGEST_LINE = 32, 1024
 NAMES = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "bool": "bool",
          **{f"{u}int{n}": f"{u and 'u' or 'i'}{n}" for u in ("", "u") for n in (8, 16, 32, 64)}}
@@ -68,7 +68,7 @@ def repays(node: Fused, arrays: Arrays) -> bool:
 
 # ---- shapes --------------------------------------------------------------------------------------
 class Walk(enum.Enum):
-    """What lies side by side in the arrays that a kernel walks."""
+    """The contiguous part of the arrays that a kernel walks."""
     ROWS = enum.auto()           # the elements of a row
     PIECES = enum.auto()         # parts of a row
     COLUMNS = enum.auto()        # the rows
@@ -111,7 +111,7 @@ def built(space: Space, uses: Uses, arrays: Arrays, visible: Set[int],
           at: Sequence[int], repeated: tuple[int, ...] = ()) -> Rows | None:
     """The node of the group of nodes at these places, as `_Builder.build` has it. Kernels go by an
     operand that varies in all directions: where there is none (as in `x[:, None] - y`), those whose
-    elements lie side by side are taken as such."""
+    elements are contiguous are taken as such."""
     builder = _Builder(space, uses, arrays, visible)
     node = builder.build(at, repeated)
     if node is None and builder.has_no_full_operand:
@@ -197,7 +197,7 @@ class _Builder:
         return found
 
     def suits(self, node: Rows) -> bool:
-        """Do the kernels take the operands as they lie, and is that worth it?"""
+        """Do the kernels take the operands in their layouts, and is that worth it?"""
         program = node.placed.program
         fulls, of_rows = self.strides(node)
         if not fulls:

@@ -94,7 +94,7 @@ def _takes(place: Array, value: Array) -> bool:
 
 
 def _reads_beside(node: Node, place: Ref, root: Mapping[int, int]) -> bool:
-    """Does a node touch the place's memory but as the place, where element lies on element?"""
+    """Does a node touch the place's memory other than as the place itself, element by element?"""
     return any(root[r] == root[place] and (r != place or type(node) is Parts)
                for r in touched(node))
 

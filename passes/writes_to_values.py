@@ -131,10 +131,10 @@ def copied(node: Node, root: Roots, arrays: Arrays) -> tuple[Ref, Ref] | None:
 def propagate_copies(nodes: Sequence[Node], root: Roots, arrays: Arrays,
                      visible: Set[int]) -> list[Node]:
     """The list in which reads of what was just copied are reads of what it was copied from. Copies
-    that nobody reads before the next one, or ever, are dropped."""
+    that are not read before the next one, or ever, are dropped."""
     out: list[Node | None] = []
     same: dict[int, Ref] = {}                # place -> the value that is there too
-    last: dict[int, int] = {}                # place -> its copy, which nobody has read
+    last: dict[int, int] = {}                # place -> its copy, which was not read yet
     of: dict[int, list[int]] = {}            # memory -> the places that it has to do with
     for node in nodes:
         copy = copied(node, root, arrays)
