@@ -60,7 +60,7 @@ class Results:
         # The tuples in which the run found stand-ins: those that were given stand for them.
         self.exchanged = {
             i: self.boxes[id(was)] for i, (_, was) in tuples.items() if id(was) in self.boxes}
-        # by the ids of lists and dicts whose parts lie in slots: what is to be learned where one is
+        # by the ids of lists and dicts whose parts are in slots: what is to be learned where one is
         # handed on
         self.of_slots: dict[int, Callable[[], None]] = {}
         self.returns_a_box = False
@@ -194,7 +194,7 @@ class Results:
         return recipe
 
     def order(self, k: Any) -> Any:
-        """The key by which elements of a set are sorted. It does not depend on where tensors lie in
+        """The key by which elements of a set are sorted. It does not depend on where tensors are in
         memory."""
         if not is_strided(k):
             return 0, 0, repr(k)

@@ -75,7 +75,7 @@ class LeftBehind:
 
     def describe_attributes_set_again(self) -> None:
         """Handle attributes that hold the same object as before the run. If the run is known to
-        have set one, replays set it, too. If nobody can tell, and another place could have given
+        have set one, replays set it, too. If that is unknown, and another place could have given
         the object, it is compared before each replay."""
         run = self.run
         known = [*run.whole.seen.values(), *run.tensors, *run.grads, *run.leaves, *run.boxes]

@@ -68,7 +68,7 @@ class Runs:
 
 
 def same_constant(a: Any, b: Any) -> bool:
-    """Are two objects one, or equal and of a kind that nobody can tell apart?"""
+    """Are two objects one, or equal and of a kind that no code can distinguish?"""
     if a is b:
         return True
     if type(a) is not type(b):

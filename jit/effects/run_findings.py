@@ -119,7 +119,7 @@ class Findings:
                 self.rec.value(t)
 
     def places(self) -> list[Any]:
-        """Where outside tensors begin in their storages, as far as the run was told."""
+        """Where outside tensors begin in their storages, as far as the run has read it."""
         return [(self.source_of(t), place) for t, place in self.rec.places.values()]
 
     def sharing(self) -> list[Any]:

@@ -73,7 +73,7 @@ def allowed(n: Any) -> None:
 
 def check_whole(g: Graph, most: int) -> None:
     """Ask every op for its result types, by running it once on zeros. No value may take more than
-    `most` bytes, and views must lie within the memory of what they are views of."""
+    `most` bytes, and views must be within the memory of what they are views of."""
     from .layouts import layouts
 
     for v, t in g.types.items():

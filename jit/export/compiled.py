@@ -34,7 +34,7 @@ class Compiled:
         self.shared = self.are_shared(outside)
 
     def are_shared(self, outside: Sequence[int]) -> list[bool]:
-        """Which results lie in the memory of an input, of a constant or of an earlier result."""
+        """Which results are in the memory of an input, of a constant or of an earlier result."""
         roots, seen, out = self.graph.roots(), set(outside), []
         for v in self.values:
             r = roots.get(v, v)

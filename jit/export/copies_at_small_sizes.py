@@ -2,7 +2,7 @@
 
 `x.transpose(1, 2).contiguous()` copies in the example's run. Where a dimension is 1, the elements
 lie as wanted already, and the run has no such node. The graph that copies gives the same there, as
-long as nobody writes to the memory that would be shared.
+long as nothing writes to the memory that would be shared.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ OUTPUT = "output"  # the name of a result that has none of its own
 
 
 def below(name: str, key: Any) -> str:
-    """The name of what lies in something of this name: `x.mask`, `x.0`."""
+    """The name of a part of something of this name: `x.mask`, `x.0`."""
     if name:
         return f"{name}.{key}"
     return key if isinstance(key, str) else f"{OUTPUT}.{key}"
@@ -95,7 +95,7 @@ class Arguments:
         )
 
     def several(self, name: str, items: Any) -> tuple[list[Any], list[Part]]:
-        """What lies in a container: as the call gets it, and as parts."""
+        """The contents of a container: as the call gets it, and as parts."""
         pairs = [self.part(y, below(name, k)) for k, y in items]
         return [y for _, y in pairs], [p for p, _ in pairs]
 

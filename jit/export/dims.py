@@ -16,7 +16,7 @@ from .errors import ExportError, PreconditionError
 
 AUTO: Any = object()  # in place of a `Dim`: see automatic_dims.py
 Values = tuple[int, ...]  # a size for each dimension, in order
-STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried lie from the example's
+STEPS = (1, 3, 7), (3, 1, 4), (5, 8, 1)  # how far sizes that are tried are from the example's
 EIGHTHS = (3, 5, 7), (7, 3, 5), (5, 7, 3)  # of the example's sizes, by which others are larger
 FIT = 3, 5  # and where numbers are known at any size, and expressions of them are looked for
 HOLD = 8, 21  # what was found is held to the numbers at these
@@ -163,7 +163,7 @@ class Dims:
 
     def told_apart(self, some: Sequence[Values]) -> Iterator[Values]:
         """Sizes for each dimension that is as far from another one in all of some sizes: it moves
-        alone. Else nobody knows of which of the two a number is an expression."""
+        alone. Else it is unknown of which of the two a number is an expression."""
         columns = list(zip(*some))
         for i, k in itertools.combinations(range(len(self.dims)), 2):
             d, n = self.dims[k], self.example[k]

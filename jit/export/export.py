@@ -63,7 +63,7 @@ def export(
 
     Tensors that are read from outside become constants, copied as they are now. Numbers and texts
     among the arguments become parts of the graph, which a call is compared with. What does more
-    than compute raises ExportError, with the line: writes to arguments or to what lies outside,
+    than compute raises ExportError, with the line: writes to arguments or to what is outside,
     output, random numbers. Call `.eval()` on modules first.
 
     `dynamic` says which sizes differ: `{"x": {0: whet.jit.Dim("batch", max=64)}}`, or `{"x":
@@ -191,7 +191,7 @@ class ExportRuns:
     def first(
         self, arguments: Callable[[], Arguments] = Arguments
     ) -> tuple[Recorded, str | None]:
-        """The run of the example, and the line where Python was told a size. Raises ExportError
+        """The run of the example, and the line where Python read a size. Raises ExportError
         where it cannot be exported, or modules are in training mode that matters."""
         session, run, error = self.run(arguments)
         if training.in_training(session.modules):
@@ -202,7 +202,7 @@ class ExportRuns:
         return run, session.watch.told
 
     def followed(self) -> Recorded | None:
-        """The run of the example, where all sizes that Python was told were followed."""
+        """The run of the example, where all sizes that Python read were followed."""
         parameters = self.parameters
         session, run, _ = self.run(follows=True)
         self.parameters = parameters

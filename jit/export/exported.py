@@ -48,7 +48,7 @@ class Exported(ModuleMethods):
     the graph has made, and `Guard`s and `Ask`s that state something of data. `ir.interpret` runs
     it.
 
-    `constants` are tensors by name, as `state_dict` has it for those of modules; nobody writes to
+    `constants` are tensors by name, as `state_dict` has it for those of modules; nothing writes to
     them. `inputs` and `results` are lists of `Value`s (`name`, `type`). `signature` tells how
     arguments and the result are nested (see `tree_structure.py`): of a `TensorPart`, `index` is
     the place in `inputs` or `results`. `preconditions` say what must be so of a call, `rewrites`

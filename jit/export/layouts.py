@@ -1,4 +1,4 @@
-"""How the values of a graph lie in memory: an array for each, in no memory, views where their
+"""The memory layouts of a graph's values: an array for each, in no memory, views where their
 operand's is."""
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ..program.value_layouts import Addresses
 
 
 def layouts(g: Graph) -> list[Any]:
-    """The arrays of a graph's values, by number. Raises ValueError where a view does not lie as
-    the graph says."""
+    """The arrays of a graph's values, by number. Raises ValueError where a view has another layout
+    than the graph says."""
     addresses = Addresses()
     size = 1 + max((*g.types, -1))
     arrays: list[Any] = [None] * size
@@ -42,6 +42,6 @@ def layouts(g: Graph) -> list[Any]:
 
 
 def inside(a: Any, root: Any) -> bool:
-    """Does an array lie in the memory of another?"""
+    """Is an array in the memory of another?"""
     (low, high), (first, end) = span(a), span(root)
     return not a.size or first <= low and high <= end

@@ -211,7 +211,7 @@ def typed(a: Array, t: Any) -> Array:
 
 
 def laid_out(a: Array, t: Any) -> Array:
-    """A constant as it lies in the graph: where it is, if it lies so there."""
+    """A constant in the graph's layout: without a copy if the file has that layout."""
     return a if a.strides == t.strides or t.contiguous else copy_with_layout(a, t)
 
 

@@ -55,9 +55,9 @@ class Outputs(Prints):
 
 
 class Recorded:
-    """What a run was: nodes and how values lie, the values of arguments and of constants, the
-    result's parts, and results' arrays as the run made them.
-    `followed`: what became of the sizes that Python was told, where these were followed."""
+    """What a run was: nodes and the layouts of values, the values of arguments and of constants,
+    the result's parts, and results' arrays as the run made them. `followed`: what became of the
+    sizes that Python read, where these were followed."""
 
     def __init__(self, run: ExportSession, found: Findings, output: ResultParts,
                  part: Part) -> None:

@@ -1,5 +1,5 @@
-"""A recorded run as the graph that is exported: what nobody reads is gone, what constants alone
-make is a constant, named rewrites are done. What was done is told."""
+"""A recorded run as the graph that is exported: what is not used is gone, what constants
+alone make is a constant, named rewrites are done. A text says what was done."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The search for one graph of all sizes: a function is recorded at several, and what differs must
 be a function of them.
 
-Where Python was told no size, what differs between recordings was computed by the ops' own code.
+Where Python read no size, what differs between recordings was computed by the ops' own code.
 Where it read one, what it did with the size is followed (see `sizes_read_by_python.py`). Where
 nothing is known of that, every size within the bounds is recorded."""
 
@@ -37,7 +37,7 @@ ROUNDS = 4  # in which sizes that turn out to be no expressions are left out
 KEPT = 4  # runs on which the exported program is checked
 # by which functions refuse sizes
 REFUSALS = RuntimeError, ValueError, TypeError, IndexError, ArithmeticError, AssertionError
-# (a run at these sizes, or why there is none; the line where Python was told a size)
+# (a run at these sizes, or why there is none; the line where Python read a size)
 Record = Callable[[Values], tuple[Recorded | None, ExportError | None, str | None]]
 
 
@@ -116,8 +116,8 @@ class Sized:
         return [v for v in found if min(v) > 1 and v != self.dims.example]
 
     def unknown(self, decided: set[int] | None = None) -> ExportError:
-        """The error for sizes of which nobody knows what Python does with them; `decided`: those of
-        these dimensions."""
+        """The error for sizes for which it is unknown what Python does with them; `decided`: those
+        of these dimensions."""
         return ExportError(
             f"Python reads a size ({self.told}), and what it does with it is known for sizes "
             f"that were recorded only: {self.dims.why_not_all(decided)}.\n"
@@ -125,7 +125,7 @@ class Sized:
         )
 
     def hold_to_python(self) -> None:
-        """Hold the graph to what Python did with the sizes that it was told. Sizes at which it
+        """Hold the graph to what Python did with the sizes that it read. Sizes at which it
         does something else are recorded."""
         told = self.followed
         decided = None if told is None else told.decided_by()
@@ -251,7 +251,7 @@ class Sized:
         for k, n in enumerate(self.base.arrays[value].shape):
             samples = [(values, run.arrays[value].shape[k]) for values, run in self.samples]
             size = None if a is None else a.shape[k]
-            # a size may be another one where nobody looked, as `min(n, 3)` is
+            # a size may be another one where no run was, as `min(n, 3)` is
             formula = formula_of(size) if type(size) is SymbolicSize else None
             if all(m == n for _, m in samples):
                 out.append(str(n) if formula is None else formula.text(self.dims.names))
@@ -325,8 +325,9 @@ class Sized:
 
 
 def only_looks(a: Any, b: Any, run: Recorded) -> bool:
-    """Does a node of a run only look at what the other one copies? Elements lie as wanted at some
-    sizes, as at a size of 1. It is the same where nobody writes to that memory afterwards."""
+    """Does a node of a run only look at what the other one copies? Elements have the wanted layout
+    at some sizes, as at a size of 1. It is the same where nothing writes to that memory
+    afterwards."""
     if not (isinstance(a, OpNode) and isinstance(b, OpNode) and a.ins == b.ins
             and a.outs == b.outs and a.op.keeps_elements and b.op.keeps_elements and b.is_view):
         return False

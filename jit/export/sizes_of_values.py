@@ -1,8 +1,8 @@
 """The sizes of all values of a run as expressions of those that differ.
 
-What an op makes of sizes is told by its own code, which is run on arrays without memory whose sizes
-are symbols. It is held to the sizes that values had in each of the runs. A number that the graph
-has somewhere else is looked for among these: a view names sizes of what it is given.
+What an op makes of sizes is found by its own code, which is run on arrays without memory whose
+sizes are symbols. It is held to the sizes that values had in each of the runs. A number that the
+graph has somewhere else is looked for among these: a view names sizes of what it is given.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class SizesOfValues:
 
     def stated_shape(self, node: OpNode, ins: Sequence[Any]) -> Any:
         """The sizes of a result where the call itself states them; None where it does not. It
-        lies elsewhere in another way, which decides no size."""
+        has another layout elsewhere, which decides no size."""
         if isinstance(node.op, PointwiseOp) and len(node.outs) == 1:
             return broadcast_shapes(*[x.shape for x in ins if isinstance(x, np.ndarray)])
         if node.op.keeps_elements or not node.refs():

@@ -53,7 +53,7 @@ def arrays(raw: memoryview) -> dict[str, Any]:
 
 
 def array(data: memoryview, entry: Any) -> Any:
-    """One array, where its entry says; copied where it does not lie as its type must."""
+    """One array, where its entry says; copied where its layout is not that of its type."""
     low, high = entry["data_offsets"]
     dtype, shape = TYPES[entry["dtype"]], entry["shape"]
     if math.prod(shape) == 0:

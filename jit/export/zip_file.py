@@ -1,6 +1,6 @@
 """A zip file of members that are stored as they are, each at an address that can be mapped.
 
-Writing goes through `zipfile`. Reading trusts nothing: every member is stored, lies inside of the
+Writing goes through `zipfile`. Reading trusts nothing: every member is stored, is inside of the
 file and overlaps no other, and its bytes are those that the checksum is of."""
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Members:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def span(self, info: zipfile.ZipInfo) -> tuple[int, int]:
-        """Where a member's bytes lie."""
+        """The position of a member's bytes."""
         name, at = info.filename, info.header_offset
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size:
             raise ArchiveError(

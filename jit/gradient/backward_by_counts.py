@@ -61,7 +61,7 @@ class BackwardFamily(SizeFamily[BackwardPlan, BackwardOfSizes]):
 
 class BackwardByCounts:
     """`first`: the backward of the run that the recording is of, `program`: its program, `told`:
-    where numbers that Python was told came to ops. `like`: that of another recording, whose plans
+    where numbers that Python has read came to ops. `like`: that of another recording, whose plans
     it shares."""
 
     def __init__(self, first: Backward, program: ProgramInParts,

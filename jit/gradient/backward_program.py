@@ -176,7 +176,7 @@ class BackwardProgram:
             return None
         finally:
             self.lock.release()
-        passed = {n: x._array for n, x in zip(self.incoming, gradients)}     # as they lie
+        passed = {n: x._array for n, x in zip(self.incoming, gradients)}     # in their layouts
         made = {n: wrap(passed.get(n, env[n])) for n in self.values.values()}
         for n, kind in layout.items():
             made[n] = wrap(copy_with_layout(env[n], kind))

@@ -2,7 +2,7 @@
 from what a replay saved.
 
 A replayed call is one node (`backward.CallNode`) that runs a second program. That is a short cut,
-right as long as nobody looks at the graph that eager would have made. For second derivatives,
+right as long as no code looks at the graph that eager would have made. For second derivatives,
 hooks, gradients of some inputs alone and the like, the engine opens it (`Shortcut.open`). Then the
 very nodes of eager are made here: the same ops, edges, order and versions. They need no more than
 the first derivative saved: what a backward of any order reads of the forward, the first backward
@@ -229,7 +229,7 @@ class History:
 
 
 def stand_in(shape: Sequence[int], dtype: Any) -> Any:
-    """An array of this shape and type with next to no memory, in place of one that nobody reads."""
+    """An array of this shape and type with next to no memory, in place of one that is not read."""
     return np.broadcast_to(np.array(np.nan if dtype.kind in "fcV" else 0).astype(dtype), shape)
 
 

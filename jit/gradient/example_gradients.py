@@ -10,7 +10,7 @@ from whet.tensor_base import wrap
 
 
 def beside(t: Any, numbers: Any) -> Any:
-    """Numbers as a tensor of another one's type, where that lies."""
+    """Numbers as a tensor of another one's type, on the same device."""
     made = wrap(numbers.astype(t._array.dtype))
     return made if t.is_cpu else made.to(t.device)
 
@@ -22,7 +22,7 @@ def unlike(shapes: Iterable[tuple[int, ...]]) -> Iterator[Any]:
     >>> [a.round(2).tolist() for a in unlike([(2,), (1, 2)])]
     [[0.5, 1.12], [[0.74, 1.35]]]
     """
-    golden = (math.sqrt(5) - 1) / 2          # the remainders of its multiples lie far apart
+    golden = (math.sqrt(5) - 1) / 2          # the remainders of its multiples are far apart
     begin = 0
     for shape in shapes:
         end = begin + math.prod(shape)

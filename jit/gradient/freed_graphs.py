@@ -97,7 +97,7 @@ class FreedGraphs:
 
     def edge(self, end: FreedEnd, leaves: list[Any]) -> Any:
         """The edge of a result. `leaves`: what is found at the end's sources, None for a leaf
-        that nobody else knows."""
+        that nothing else holds."""
         for other, of in self.ends:
             if other.graph is end.graph and other.root == end.root and (out := of()) is not None:
                 return out

@@ -22,7 +22,7 @@ def read_only(values: Iterable[int], rec: Recorder, history: History, gradients:
     held: dict[int | None, tuple[Any, int]] = {}
     for n in values:
         a = rec.values.array(n)
-        if a is not None:                    # nobody reads what eager did not save
+        if a is not None:                    # what eager did not save is not read
             t = rec.outside[n] if n in rec.outside else wrap(a)
             held[n] = t, t._version
     nodes = history.make(held, history.borders, {}, 1)

@@ -11,7 +11,7 @@ from whet.passes.lower_llvm.calls import python_layouts as L
 
 from ..values.instance_state import NOTHING, attribute
 
-MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance lies before it
+MANAGED_DICT = 1 << 4            # a flag of types: the dict of an instance is before it
 
 
 class Layouts:
@@ -84,7 +84,7 @@ def namespace(c: Any) -> Any:
 
 
 def holds(x: Any, what: Any) -> int | None:
-    """Where in an object the address of something that it holds lies; None if not in one place."""
+    """Where an object has the address of something that it holds; None if not in one place."""
     before = (-24,) if type(x).__flags__ & MANAGED_DICT else ()
     within = range(L.HEAD, min(type(x).__basicsize__, 512), 8)
     found = [at for at in (*before, *within) if word(id(x) + at) == id(what)]

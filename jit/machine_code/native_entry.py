@@ -29,7 +29,7 @@ class PyEntry:
 
 
 class Latch:
-    """A lock that nobody waits for and that machine code can see: held while a program's memory
+    """A lock that no thread waits for and that machine code can see: held while a program's memory
     is in use."""
     __slots__ = ("at", "word")
 

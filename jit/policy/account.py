@@ -19,7 +19,7 @@ comes again.
   all sizes that is made with the second of them.
 - After FREE kinds of arguments one is recorded when it comes again: sizes that only grow never do.
 - A kind may take all that can be spent once a recording would have paid, had it been there for the
-  calls that none served. Those that nobody asked about count among them. The less its recordings so
+  calls that none served. Those that were not examined count among them. The less its recordings so
   far have brought in of what they cost, the more such calls it needs. Before that it may take a
   share, which shrinks while recordings cost more than they bring in.
 - Kernels are compiled by rules of their own: see `compiling.py`.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .ledger import Kind, average
 
-STEPS = 4                        # sizes that are told apart, from one to twice as many elements
+STEPS = 4                        # sizes that are distinguished, from one to twice as many elements
 FIRST_CALLS = 4                  # eager calls of which the shortest is typical
 GUESS, TIMED = 0.4, 4            # of an eager call: a replay, until so many are timed
 
@@ -98,7 +98,7 @@ _size_of = operator.attrgetter("size")
 
 class EagerBySize:
     """What eager calls take by the elements of their arguments: the average of calls of about as
-    many, and what lies between two such where there was none."""
+    many, and what is between two such where there was none."""
     __slots__ = ("points",)
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ class CallsOfMachineCode:
             self.pause.idle = 0
 
     def harvest_sized(self) -> None:
-        """Enter the replays of sizes that nobody asked about."""
+        """Enter the replays of sizes for which there is no recording."""
         for table in self.sized:
             n, table.entered = table.calls - table.entered, table.calls
             worth = self.times.typical if self.times.typical < math.inf else 0.0

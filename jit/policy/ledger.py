@@ -88,7 +88,7 @@ class Kind:
         self.met = [_reference(x) for x in objects]
 
     def came(self, unasked: int) -> None:
-        """A call came, and before it so many of which nobody asked what kind they are. One that
+        """A call came, and before it so many whose kind was not examined. One that
         comes for the first time shows nothing of these."""
         self.weight = 1 + unasked if self.calls else 1
         self.calls += self.weight
@@ -99,7 +99,7 @@ class Kind:
         return min(1.0, (self.saved + cost) / (self.spent + cost)) if cost > 0 else 1.0
 
     def same(self, objects: Iterable[Any]) -> bool:
-        """Are these the objects that the kind was met with? Others may lie at their addresses by
+        """Are these the objects that the kind was met with? Others may be at their addresses by
         now."""
         return all(r() is x for r, x in zip(self.met, objects))
 

@@ -1,4 +1,4 @@
-"""Whether users are told that tracing does not pay."""
+"""Decides whether users are warned that tracing does not pay."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

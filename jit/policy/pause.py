@@ -1,4 +1,4 @@
-"""Which calls nobody asks about: those that are eager without a look at what kind they are.
+"""Which calls are not examined: those that are eager whatever kind they are.
 
 Asking takes as long as a short eager call does. Where calls have been eager for long, or asking
 them has taken long, some of the next ones are not asked.

@@ -25,7 +25,7 @@ class SecondLook:
         self.calls, self.misses, self.passed, self.seconds = 0, 0, 0, 0.0
 
     def known(self, calls: int) -> None:
-        """It has fitted so many calls by now: machine code tells nobody of those that it makes."""
+        """It has fitted so many calls by now: machine code does not report those that it makes."""
         if calls > self.calls:
             self.calls = calls
             self.fitted()

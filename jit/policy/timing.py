@@ -34,7 +34,7 @@ SHORT, EARLY = 1e-3, 32          # calls of less seconds are first timed after s
 LATE = 8 * EARLY                 # those of sizes like many for which replays were found far shorter
 CLEAR, ROUNDS = 0.8, 3           # of an eager call's time: that of replays, in so many rounds
 MARGIN = 0.95                    # of a replay's time: what eager must stay below
-GROWTH = 7                       # rounds lie so many times the calls so far apart, or further:
+GROWTH = 7                       # rounds are so many times the calls so far apart, or further:
 # the slower calls of a round take less than this part of the time of the calls until the next
 COST = 0.01
 # what a backward may raise that is only tried: what it saved was written to since, it is the user's

@@ -127,7 +127,7 @@ class Cache(StandIn):
             out = found(outward, function, args, kwargs)
         else:
             out = function(*args, **kwargs)
-        # Whoever compares it with what lies in Python's state finds the stand-in there.
+        # Code that compares it with what Python's state holds finds the stand-in there.
         return outward.stand_ins.get(id(out), out) if callable(out) else out
 
     def __get__(self, owner: object, cls: type | None = None) -> Callable[..., Any]:

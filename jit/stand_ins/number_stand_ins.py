@@ -27,7 +27,7 @@ class NumberStandIns:
         self.numbers.append(weakref.ref(number))
 
     def as_operand(self, number: Number, dtype: Any) -> Base:
-        """The tensor passed to an op in place of a number. Nobody else has it."""
+        """The tensor passed to an op in place of a number. Nothing else holds it."""
         tensor = tensor_behind(number)
         operand: Base = tensor.to(dtype)
         operand = operand._bare() if operand is tensor else operand

@@ -64,7 +64,7 @@ def shows_only_numbers(t: Base) -> bool:
 
 
 def argument_as_text(x: Any) -> Any:
-    """An argument of which only the current text matters. A small tensor is copied, so that nobody
+    """An argument of which only the current text matters. A small tensor is copied, so that nothing
     writes to it."""
     x = repeatable_argument(x)
     if type(x) is Tensor and x._array.size <= SMALL:

@@ -14,7 +14,7 @@ from ..values.containers import elements, fill, kind_of, values
 from ..values.instance_state import attribute, own_dict, parts_of_partial, set_attribute
 from ..values.varying_numbers import NUMBERS, value_of
 
-# what gives the real thing for a stand-in that may lie in what a run returns, and types of what may
+# what gives the real thing for a stand-in that may be in what a run returns, and types of what may
 # hold one
 REAL_OF = dict.fromkeys(NUMBERS, value_of)
 HOLDS = {*NUMBERS, list, dict, tuple, slice, frozenset, Size}

@@ -112,7 +112,7 @@ def _adding(name: str) -> Callable[..., Any]:
 
     def method(self: Growing, *args: Any) -> Any:
         return plain(self.real if self.has_ended else self, *args)
-    declared_for_tracing.goes_by_no_size(method)     # nobody looks at what `+=` gives back
+    declared_for_tracing.goes_by_no_size(method)     # what `+=` gives back is not looked at
     return method
 
 
@@ -266,7 +266,7 @@ class Swapped:
             if type(grown) is GrowingDeque and any(type(x) in HOLDS for x in elements(grown.real)):
                 found = [replace_stand_ins(x, seen) for x in elements(grown.real)]
                 containers.fill(grown.real, found)
-        # Weakly: most are gone with this, and nobody need be asked who holds them.
+        # Weakly: most are gone with this, and their holders need not be found.
         self.left += [(weakref.ref(grown), grown.real) for grown in left]
         self.lists, left, grown = [], [], None
         reclaim(self.left)

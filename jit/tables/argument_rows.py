@@ -1,4 +1,4 @@
-"""The rows of a table that compare the arguments of a call, and what lies in slots of Python's
+"""The rows of a table that compare the arguments of a call, and the contents of slots of Python's
 state."""
 import itertools
 import struct
@@ -24,7 +24,7 @@ WORD_SIZE = 1 << 64
 
 
 def arguments(t: Rows, r: Any, args: Any, kwargs: Any, flat: FlatArguments, leaves: Leaves) -> int:
-    """Rows for the arguments, and for what lies in slots; how many."""
+    """Rows for the arguments, and for the contents of slots; how many."""
     looks = [*flat.looks, *(s.look for s in r.world.slots)]
     rows = ArgumentRows(t, r, leaves, looks, len(args) + 1)
     if len(leaves.order) > L.MAX_LEAVES:
@@ -141,7 +141,7 @@ class ArgumentRows:
             raise NotInTable
 
     def slots(self) -> None:
-        """What lies in slots of Python's state."""
+        """The contents of slots of Python's state."""
         world = self.recording.world
         if any(s.is_array and s.type is not np.ndarray
                or world.growing and s.container is list for s in world.slots):
@@ -165,13 +165,13 @@ class ArgumentRows:
             self.tensors.append((self.slot(twin.slot), twin.slot.there()))
 
     def slot(self, s: Slot) -> int:
-        """What lies in the spot of a slot becomes an object: its number."""
+        """The contents of a slot's spot become an object: its number."""
         i, = self.objects(1)
         self.table["slots"].extend([*s.spot.read_row(self.table), i])
         return i
 
     def container_in(self, s: Slot) -> int:
-        """A container whose parts lie in slots, of which one is given: the number of the first."""
+        """A container whose parts are in slots, of which one is given: the number of the first."""
         i, n = self.slot(s), len(s.items)
         start = self.objects(n).start
         if s.container is dict:

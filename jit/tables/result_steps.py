@@ -86,8 +86,8 @@ class Steps:
             raise InPython
 
     def element(self, value: int) -> Pair | None:
-        """Where a value of one element lies: which of the fresh arrays, and how many bytes into it;
-        None for others."""
+        """The position of a value of one element: which of the fresh arrays, and how many bytes
+        into it; None for others."""
         root, offset, _ = self.shown.get(value, (value, 0, None))
         return (self.fresh[root], offset) if self.is_fresh(root) else None
 

@@ -1,6 +1,6 @@
 """Tables for calls of all sizes that go the same way: one of a family's tables, with code by which
 machine code gives it the words of a call's sizes. Such a call enters no Python at all, though
-nobody has seen its sizes before.
+its sizes are new.
 
 What the recordings of a family differ in is known as expressions of sizes: the sizes and strides of
 arguments and results, and words of the list of launches. `passes/lower_llvm/calls/size_code.py` has

@@ -15,7 +15,7 @@ NOT_COMPARED = frozenset(("_hooks", "__builtins__"))
 SIZE_OF_TYPES: int = getattr(type, "__basicsize__")
 # names and values of a class and its bases
 Held: TypeAlias = Sequence[tuple[tuple[str, ...], tuple[Any, ...]]]
-MOST = 8                         # states of a class that are told apart
+MOST = 8                         # states of a class that are distinguished
 
 
 def _offset() -> int | None:

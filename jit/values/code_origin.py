@@ -1,8 +1,8 @@
 """Where code, functions and classes come from: whet, Python, a library that whet works with, or
 the user.
 
-A module is what the import system has loaded as it: it lies in `sys.modules` under the name that
-its spec bears, and its file lies where the packages of that name are. Code belongs to the module
+A module is what the import system has loaded as it: it is in `sys.modules` under the name
+in its spec, and its file is where the packages of that name are. Code belongs to the module
 whose globals it runs with, a class to the module that leads to it. What a file is called, or what a
 function or a module says of itself, decides nothing.
 """
@@ -20,7 +20,7 @@ from whet import declared_for_tracing
 from . import class_state
 
 HEAP = 1 << 9                    # a flag of types: it was made at run time
-IMMUTABLE = 1 << 8               # and another: nobody can change it, so C has made it
+IMMUTABLE = 1 << 8               # and another: it cannot change, so C has made it
 # each has a folder of its own
 OUR_PACKAGES = "whet", "whet.ir", "whet.jit", "whet.passes"
 # what whet is installed with, or works with
@@ -112,7 +112,7 @@ def _maker_of_file(name: str, file: str) -> Maker | None:
     if top in LIBRARIES:
         return Maker.LIBRARY if file.startswith(_folders(sys.modules[top])) else None
     lies_in = [file[len(f):].split(os.sep)[0] for f in _STANDARD if file.startswith(f)]
-    # site-packages lie in such a folder, too
+    # site-packages are in such a folder, too
     return Maker.PYTHON if top in [name.partition(".")[0] for name in lies_in] else None
 
 
@@ -210,7 +210,7 @@ def is_as_it_was_made(v: Any) -> bool:
 
 def is_compiled_function(t: type) -> bool:
     """Is this the type of functions that a compiler for Python (Cython) has made? They name their
-    globals as Python's functions do, and nobody sees them called."""
+    globals as Python's functions do, and their calls are not noticed."""
     return t is not types.FunctionType and bool(t.__flags__ & IMMUTABLE) \
         and "__globals__" in t.__dict__
 

@@ -1,4 +1,4 @@
-"""Types whose instances nobody can change, and when two of them are the same number or text."""
+"""Types whose instances cannot change, and when two of them are the same number or text."""
 import builtins
 import collections
 import struct

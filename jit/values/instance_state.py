@@ -1,4 +1,4 @@
-"""What instances hold: attributes, slots, and state that C keeps where nobody can look."""
+"""What instances hold: attributes, slots, and state that C keeps where Python cannot look."""
 import collections
 import functools
 import types
@@ -25,7 +25,7 @@ def slots_of(c: type) -> list[str]:
 
 
 def base_with_hidden_state(t: type) -> type | None:
-    """The base of a class that keeps state where nobody can look, or None."""
+    """The base of a class that keeps state where Python cannot look, or None."""
     for b in t.__mro__:
         if type(vars(b).get("__new__")) is types.BuiltinFunctionType and b not in OPEN:
             origin = origin_of_class(b)

@@ -1,4 +1,4 @@
-"""Where numbers lie among the arguments of a call: paths into lists, tuples, dicts and objects that
+"""Where numbers are among the arguments of a call: paths into lists, tuples, dicts and objects that
 hold nothing but data, and which of these numbers vary.
 
 The first step of a path is an argument's position or name. The elements of a list vary together,

@@ -54,11 +54,11 @@ def look(t: Any) -> Look:
                 t._base is None, flags, bool(t._extra))
 
 
-META = 1 << 16                   # where an array lies that has no memory
+META = 1 << 16                   # the device of an array without memory
 
 
 def elsewhere(a: Any) -> int:
-    """Where an array lies: 0 is the CPU, others are devices."""
+    """The device of an array: 0 is the CPU, others are devices."""
     if not devices.is_elsewhere(a):
         return 0
     return META if a.index is None else a.index + 1

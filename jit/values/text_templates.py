@@ -13,7 +13,7 @@ FIXED = str, int, float, bool, type(None)
 _PLACE = re.compile(
     r"%(?:(?P<flags>[-+ 0]*)(?P<width>\d*)(?P<digits>\.\d+)?(?P<kind>[diufFeEgGsr])|%)")
 
-# a string, or which of the values is written there, and how `format` is told to write it
+# a string, or which of the values is written there, and how `format` writes it
 Place: TypeAlias = "str | tuple[int, str]"
 
 
@@ -54,7 +54,8 @@ def _of_percent(text: str) -> list[Place] | None:
 
 
 def _as_format(flags: str, width: str, digits: str, kind: str) -> str | None:
-    """How `format` is told what `%` is told so; None where it writes some numbers otherwise."""
+    """The specification for `format` that means what this one means to `%`; None where it writes
+    some numbers otherwise."""
     is_text, is_whole = kind in "sr", kind in "diu"
     if is_text and (digits or set(flags) - {"-"}) or is_whole and digits:
         return None

@@ -66,7 +66,7 @@ class Number:
     __class__ = property(lambda self: type(value_of(self)))      # isinstance(x, float)
 
     def __whet_tensor__(self) -> Base | None:
-        """The number as a tensor (float64 or int64); None if nobody records."""
+        """The number as a tensor (float64 or int64); None if nothing is recorded."""
         return tensor_behind(self) if live(self) else None
 
     def __whet_call__(self, name: str, numbers: Any) -> Any:

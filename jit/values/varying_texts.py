@@ -1,11 +1,11 @@
 """Texts of numbers that vary: `print(f"loss {loss:.3f}")`.
 
-A formatted Number is plain text, whose later use nobody observes. But if the code shows that the
+A formatted Number is plain text, whose later use is not observed. But if the code shows that the
 text goes into one f-string, or into the places of one template (`"%.3f" % loss`), and that straight
 into a recorded call (see `outside_calls.py`), a replay can format it again. `sources` finds that
 out from the bytecode. If the text of a Number goes another way, its value becomes a guard.
 
-What fills a template is a tuple on the stack of a frame, which nobody can look at. It is among the
+What fills a template is a tuple on the stack of a frame, which cannot be read. It is among the
 youngest objects that the garbage collector knows."""
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Text:
 
 def _enter(number: Number) -> None:
     """Give the value of a Number its place in the graph while the run lasts, as only then is a size
-    told from a tensor. It may be found to be a guard when the run is over."""
+    read from a tensor. It may be found to be a guard when the run is over."""
     recorder_of(number).value(tensor_behind(number))
 
 

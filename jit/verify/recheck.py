@@ -2,8 +2,8 @@
 noticed a change?
 
 Guards cannot see a counter in an extension, a file's contents, or state behind an object that
-nobody can walk. So calls 16, 32, 64, ... of a recording are made eagerly and recorded as if for the
-first time, with eager's results and effects. The two recordings are compared: operations, their
+cannot be walked. So calls 16, 32, 64, ... of a recording are made eagerly and recorded as if for
+the first time, with eager's results and effects. The two recordings are compared: operations, their
 operands and numbers, results, and what is left in Python's state. Then the program in use is run on
 copies of what the call was given, and must give its bits.
 

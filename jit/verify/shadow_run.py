@@ -2,7 +2,7 @@
 
 What it writes to is copied just before its first launch that does so, and let go of after the last
 one that needs it; so is the memory of what it makes. Digests of what it held are left. Large copies
-lie in those parts of the arena that nobody uses meanwhile.
+use those parts of the arena that are unused meanwhile.
 """
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ShadowRun:
         self.digests: dict[int, int] = {}
         self.values: dict[int, list[int]] = {w.value: [w.value] for w in self.windows.changed}
         self.latest = {w.value: w for w in (*self.windows.changed, *self.windows.made)}
-        self.lasting: list[int] = []         # wanted values that lie in no window
+        self.lasting: list[int] = []         # wanted values that are in no window
         made = {w.value for w in self.windows.made}
         for n in wanted:
             root = program.shown[n][0] if n in program.shown else n
@@ -125,14 +125,15 @@ class ShadowRun:
         self.env[w.value] = made
 
     def take_equal(self, w: Window) -> None:
-        """Called when nobody writes to a value any more: replace it by another array with the same
+        """Called after the last write to a value: replace it by another array with the same
         bits, if there is one."""
         other, a = self.others.get(w.value), self.env[w.value]
         if other is not None and other.strides == a.strides and same_bits(other, a):
             self.env[w.value] = other
 
     def end(self, w: Window) -> None:
-        """Called when nobody needs a value any more, nor what lay in its memory before."""
+        """Called when neither a value nor the previous contents of its memory are needed any
+        more."""
         if w is self.latest[w.value]:
             self.digests.update({n: digest(self.array(n)) for n in self.values.get(w.value, ())})
         self.env[w.value] = None
