@@ -72,37 +72,73 @@ def _asked(device: Any, question: str, kind: Any, *first: Any) -> Any:
 
 
 def utilization(device: Any = None) -> int:
-    """In how many percent of the last sample's time a kernel ran."""
+    """In how many percent of the last sample's time a kernel ran.
+
+    >>> import whet
+    >>> whet.cuda.utilization()  # doctest: +SKIP
+    98
+    """
     return int(_asked(device, "nvmlDeviceGetUtilizationRates", _Utilization).gpu)
 
 
 def memory_usage(device: Any = None) -> int:
-    """In how many percent of the last sample's time the device's memory was read or written."""
+    """In how many percent of the last sample's time the device's memory was read or written.
+
+    >>> import whet
+    >>> whet.cuda.memory_usage()  # doctest: +SKIP
+    41
+    """
     return int(_asked(device, "nvmlDeviceGetUtilizationRates", _Utilization).memory)
 
 
 def temperature(device: Any = None) -> int:
-    """Degrees Celsius of the device."""
+    """Degrees Celsius of the device.
+
+    >>> import whet
+    >>> whet.cuda.temperature()  # doctest: +SKIP
+    52
+    """
     return int(_asked(device, "nvmlDeviceGetTemperature", C.c_uint, CORE_TEMPERATURE).value)
 
 
 def power_draw(device: Any = None) -> int:
-    """How many milliwatts the device takes."""
+    """How many milliwatts the device takes.
+
+    >>> import whet
+    >>> whet.cuda.power_draw()  # doctest: +SKIP
+    412000
+    """
     return int(_asked(device, "nvmlDeviceGetPowerUsage", C.c_uint).value)
 
 
 def clock_rate(device: Any = None) -> int:
-    """The clock of the device's processors, in MHz."""
+    """The clock of the device's processors, in MHz.
+
+    >>> import whet
+    >>> whet.cuda.clock_rate()  # doctest: +SKIP
+    1980
+    """
     return int(_asked(device, "nvmlDeviceGetClockInfo", C.c_uint, SM_CLOCK).value)
 
 
 def device_memory_used(device: Any = None) -> int:
-    """How many bytes of a device's memory all processes have."""
+    """How many bytes of a device's memory all processes have.
+
+    >>> import whet
+    >>> whet.cuda.device_memory_used()  # doctest: +SKIP
+    5368709120
+    """
     return int(_asked(device, "nvmlDeviceGetMemoryInfo", _Memory).used)
 
 
 def list_gpu_processes(device: Any = None) -> str:
-    """The processes that compute on a device and what memory each has, a line each."""
+    """The processes that compute on a device and what memory each has, a line each.
+
+    >>> import whet
+    >>> print(whet.cuda.list_gpu_processes())  # doctest: +SKIP
+    GPU:0
+    process       4242 uses     1536.000 MB GPU memory
+    """
     nvml, index = _library(), _streams.index_of(device)
     room = C.c_uint(64)
     while True:

@@ -39,7 +39,15 @@ def _ranks(shape):
 
 
 class DeviceMesh:
-    """Processes by their places in a mesh, which has a group for each dimension."""
+    """Processes by their places in a mesh, which has a group for each dimension.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.DeviceMesh("cpu", [[0]], mesh_dim_names=("data", "model"))
+    DeviceMesh((data=1, model=1), 'cpu')
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(self, device_type, mesh, *, mesh_dim_names=None):
         from ..ops import as_tensor

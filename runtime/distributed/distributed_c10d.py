@@ -384,14 +384,36 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list=No
 
 # ---- from one to another -------------------------------------------------------------------------
 def send(tensor, dst=None, group=None, tag=0, group_dst=None):
-    """Send a tensor to another member: there is none."""
+    """Send a tensor to another member: there is none.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> try:
+    ...     dist.send(whet.ones(2), dst=0)
+    ... except ValueError as error:
+    ...     print(str(error).split(":")[0])
+    Invalid destination rank
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
     raise ValueError("Invalid destination rank: destination rank should not be the same as the "
                      "rank of the current process, and there is no other")
 
 
 def recv(tensor, src=None, group=None, tag=0, group_src=None):
-    """Receive a tensor from another member: there is none."""
+    """Receive a tensor from another member: there is none.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> try:
+    ...     dist.recv(whet.ones(2), src=0)
+    ... except ValueError as error:
+    ...     print(str(error).split(":")[0])
+    Invalid source rank
+    >>> dist.destroy_process_group()
+    """
     member_of(group)
     raise ValueError("Invalid source rank: source rank should not be the same as the rank of the "
                      "current process, and there is no other")
@@ -401,18 +423,48 @@ isend, irecv = send, recv
 
 
 def send_object_list(object_list, dst=None, group=None, device=None, group_dst=None):
-    """Send objects to another member: there is none."""
+    """Send objects to another member: there is none.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> try:
+    ...     dist.send_object_list(["a", 1], dst=0)
+    ... except ValueError as error:
+    ...     print(str(error).split(":")[0])
+    Invalid destination rank
+    >>> dist.destroy_process_group()
+    """
     send(None, dst, group)
 
 
 def recv_object_list(object_list, src=None, group=None, device=None, group_src=None):
-    """Receive objects from another member: there is none."""
+    """Receive objects from another member: there is none.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> try:
+    ...     dist.recv_object_list([None, None], src=0)
+    ... except ValueError as error:
+    ...     print(str(error).split(":")[0])
+    Invalid source rank
+    >>> dist.destroy_process_group()
+    """
     recv(None, src, group)
 
 
 class P2POp:
     """A tensor to be sent to another member (`op` is `isend`) or received (`irecv`), for
-    `batch_isend_irecv`."""
+    `batch_isend_irecv`.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.P2POp(dist.isend, whet.ones(2), peer=0).peer
+    0
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(self, op, tensor, peer=None, group=None, tag=0, group_peer=None):
         if op not in (isend, irecv):
@@ -423,5 +475,16 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Send and receive several tensors."""
+    """Send and receive several tensors.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> try:
+    ...     dist.batch_isend_irecv([dist.P2POp(dist.irecv, whet.ones(2), peer=0)])
+    ... except ValueError as error:
+    ...     print(str(error).split(":")[0])
+    Invalid source rank
+    >>> dist.destroy_process_group()
+    """
     return [p.op(p.tensor, p.peer, p.group, p.tag) for p in p2p_op_list]

@@ -110,7 +110,15 @@ class _WorldAsked(type):
 
 
 class group(metaclass=_WorldAsked):
-    """Where `group.WORLD` is found."""
+    """Where `group.WORLD` is found.
+
+    >>> import whet
+    >>> dist = whet.distributed
+    >>> dist.init_process_group("gloo", rank=0, world_size=1)
+    >>> dist.get_world_size(dist.group.WORLD)
+    1
+    >>> dist.destroy_process_group()
+    """
 
 
 GroupMember = group

@@ -8,19 +8,39 @@ __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError"
 
 
 class DistError(RuntimeError):
-    """An error of a group of processes."""
+    """An error of a group of processes.
+
+    >>> import whet
+    >>> issubclass(whet.distributed.DistError, RuntimeError)
+    True
+    """
 
 
 class DistBackendError(DistError):
-    """An error of what a group communicates by."""
+    """An error of what a group communicates by.
+
+    >>> import whet
+    >>> issubclass(whet.distributed.DistBackendError, whet.distributed.DistError)
+    True
+    """
 
 
 class DistNetworkError(DistError):
-    """An error of a network."""
+    """An error of a network.
+
+    >>> import whet
+    >>> issubclass(whet.distributed.DistNetworkError, whet.distributed.DistError)
+    True
+    """
 
 
 class DistStoreError(DistError):
-    """An error of a store: nobody set a value in time."""
+    """An error of a store: nobody set a value in time.
+
+    >>> import whet
+    >>> issubclass(whet.distributed.DistStoreError, whet.distributed.DistError)
+    True
+    """
 
 
 def _bytes(value):
@@ -28,7 +48,12 @@ def _bytes(value):
 
 
 class Store:
-    """Values by name, which are bytes. Who asks for one that is not there waits for it."""
+    """Values by name, which are bytes. Who asks for one that is not there waits for it.
+
+    >>> import whet
+    >>> isinstance(whet.distributed.HashStore(), whet.distributed.Store)
+    True
+    """
 
     def __init__(self):
         self.timeout = datetime.timedelta(minutes=5)

@@ -13,7 +13,13 @@ from whet.nn.attention.bias import causal_lower_right
 
 @dataclass
 class GPTConfig:
-    """The sizes of a GPT. As they are here, they are those of GPT-2, with a rounded vocabulary."""
+    """The sizes of a GPT. As they are here, they are those of GPT-2, with a rounded vocabulary.
+
+    >>> import whet
+    >>> small = whet.models.GPTConfig(block_size=64, vocab_size=100, n_layer=2, n_head=2, n_embd=32)
+    >>> small.n_layer, whet.models.GPTConfig().n_embd
+    (2, 768)
+    """
     block_size: int = 1024
     vocab_size: int = 50304
     n_layer: int = 12
@@ -24,7 +30,13 @@ class GPTConfig:
 
 
 class KVCache:
-    """The keys and values that each layer has seen so far."""
+    """The keys and values that each layer has seen so far.
+
+    >>> import whet
+    >>> cache = whet.models.KVCache()
+    >>> cache.layers
+    {}
+    """
 
     def __init__(self):
         self.layers = {}
@@ -96,7 +108,15 @@ class Block(nn.Module):
 
 
 class GPT(nn.Module):
-    """Logits of the next token. The last layer's weight is the embedding's."""
+    """Logits of the next token. The last layer's weight is the embedding's.
+
+    >>> import whet
+    >>> small = whet.models.GPTConfig(block_size=64, vocab_size=100, n_layer=2, n_head=2, n_embd=32)
+    >>> model = whet.models.GPT(small).eval()
+    >>> tokens = whet.randint(0, 100, (1, 8))
+    >>> model.generate(tokens, 4).shape
+    whet.Size([1, 12])
+    """
 
     def __init__(self, config):
         super().__init__()

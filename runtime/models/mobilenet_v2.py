@@ -26,7 +26,13 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV2(nn.Module):
-    """Seven stages of inverted residuals; `width_mult` scales all channels."""
+    """Seven stages of inverted residuals; `width_mult` scales all channels.
+
+    >>> import whet
+    >>> model = whet.models.MobileNetV2(num_classes=10, width_mult=0.25).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
 
     def __init__(self, num_classes=1000, width_mult=1.0, dropout=0.2):
         super().__init__()
@@ -46,5 +52,11 @@ class MobileNetV2(nn.Module):
 
 
 def mobilenet_v2(num_classes=1000, width_mult=1.0):
-    """MobileNetV2: 3.5 million parameters."""
+    """MobileNetV2: 3.5 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.mobilenet_v2(num_classes=10, width_mult=0.25).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return MobileNetV2(num_classes, width_mult)

@@ -49,7 +49,14 @@ class InvertedResidual(nn.Module):
 
 
 class MobileNetV3(nn.Module):
-    """Blocks as a table says, then two linear layers; `width_mult` scales all channels."""
+    """Blocks as a table says, then two linear layers; `width_mult` scales all channels.
+
+    >>> import whet
+    >>> from whet.models.mobilenet_v3 import SMALL
+    >>> model = whet.models.MobileNetV3(SMALL, 1024, num_classes=10, width_mult=0.5).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
 
     def __init__(self, blocks, last, num_classes=1000, width_mult=1.0, dropout=0.2):
         super().__init__()
@@ -72,10 +79,22 @@ class MobileNetV3(nn.Module):
 
 
 def mobilenet_v3_large(num_classes=1000, width_mult=1.0):
-    """MobileNetV3, large: 5.5 million parameters."""
+    """MobileNetV3, large: 5.5 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.mobilenet_v3_large(num_classes=10, width_mult=0.25).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return MobileNetV3(LARGE, 1280, num_classes, width_mult)
 
 
 def mobilenet_v3_small(num_classes=1000, width_mult=1.0):
-    """MobileNetV3, small: 2.5 million parameters."""
+    """MobileNetV3, small: 2.5 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.mobilenet_v3_small(num_classes=10, width_mult=0.25).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return MobileNetV3(SMALL, 1024, num_classes, width_mult)

@@ -19,7 +19,13 @@ def shortcut(i, o, stride):
 
 
 class BasicBlock(nn.Module):
-    """Two 3x3 convolutions, added to what came in."""
+    """Two 3x3 convolutions, added to what came in.
+
+    >>> import whet
+    >>> block = whet.models.BasicBlock(64, 64)
+    >>> block(whet.randn(1, 64, 8, 8)).shape
+    whet.Size([1, 64, 8, 8])
+    """
     expansion = 1
 
     def __init__(self, inplanes, planes, stride=1):
@@ -35,7 +41,13 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    """A 3x3 convolution of few channels between two of 1x1, added to what came in."""
+    """A 3x3 convolution of few channels between two of 1x1, added to what came in.
+
+    >>> import whet
+    >>> block = whet.models.Bottleneck(64, 16)
+    >>> block(whet.randn(1, 64, 8, 8)).shape
+    whet.Size([1, 64, 8, 8])
+    """
     expansion = 4
 
     def __init__(self, inplanes, planes, stride=1):
@@ -53,7 +65,13 @@ class Bottleneck(nn.Module):
 
 
 class ResNet(nn.Module):
-    """Four stages of `layers` blocks each; every stage has twice the channels, half the size."""
+    """Four stages of `layers` blocks each; every stage has twice the channels, half the size.
+
+    >>> import whet
+    >>> model = whet.models.ResNet(whet.models.BasicBlock, [1, 1, 1, 1], num_classes=10, width=8)
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
 
     def __init__(self, block, layers, num_classes=1000, width=64):
         super().__init__()
@@ -83,25 +101,55 @@ def start(module):
 
 
 def resnet18(num_classes=1000, width=64):
-    """ResNet-18: 11.7 million parameters."""
+    """ResNet-18: 11.7 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.resnet18(num_classes=10, width=4).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return ResNet(BasicBlock, [2, 2, 2, 2], num_classes, width)
 
 
 def resnet34(num_classes=1000, width=64):
-    """ResNet-34: 21.8 million parameters."""
+    """ResNet-34: 21.8 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.resnet34(num_classes=10, width=4).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return ResNet(BasicBlock, [3, 4, 6, 3], num_classes, width)
 
 
 def resnet50(num_classes=1000, width=64):
-    """ResNet-50: 25.6 million parameters."""
+    """ResNet-50: 25.6 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.resnet50(num_classes=10, width=4).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return ResNet(Bottleneck, [3, 4, 6, 3], num_classes, width)
 
 
 def resnet101(num_classes=1000, width=64):
-    """ResNet-101: 44.5 million parameters."""
+    """ResNet-101: 44.5 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.resnet101(num_classes=10, width=4).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return ResNet(Bottleneck, [3, 4, 23, 3], num_classes, width)
 
 
 def resnet152(num_classes=1000, width=64):
-    """ResNet-152: 60.2 million parameters."""
+    """ResNet-152: 60.2 million parameters.
+
+    >>> import whet
+    >>> model = whet.models.resnet152(num_classes=10, width=4).eval()
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
     return ResNet(Bottleneck, [3, 8, 36, 3], num_classes, width)

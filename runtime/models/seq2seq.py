@@ -4,7 +4,14 @@ from whet import cat, full, nn, no_grad
 
 
 class Encoder(nn.Module):
-    """A source, (length, batch), as the state after its last token."""
+    """A source, (length, batch), as the state after its last token.
+
+    >>> import whet
+    >>> encoder = whet.models.Encoder(input_dim=20, emb_dim=8, hid_dim=16)
+    >>> hidden, cell = encoder(whet.randint(0, 20, (7, 3)))
+    >>> hidden.shape                                # layers, batch, width
+    whet.Size([2, 3, 16])
+    """
 
     def __init__(self, input_dim, emb_dim, hid_dim, n_layers=2, dropout=0.5):
         super().__init__()
@@ -18,7 +25,15 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Logits of what follows each token of a target, and the state after the last one."""
+    """Logits of what follows each token of a target, and the state after the last one.
+
+    >>> import whet
+    >>> decoder = whet.models.Decoder(output_dim=30, emb_dim=8, hid_dim=16)
+    >>> hidden = cell = whet.zeros(2, 3, 16)        # layers, batch, width
+    >>> logits, state = decoder(whet.randint(0, 30, (5, 3)), (hidden, cell))
+    >>> logits.shape
+    whet.Size([5, 3, 30])
+    """
 
     def __init__(self, output_dim, emb_dim, hid_dim, n_layers=2, dropout=0.5):
         super().__init__()
@@ -34,7 +49,15 @@ class Decoder(nn.Module):
 
 class Seq2Seq(nn.Module):
     """Logits of a target, (length, batch), of which each token is known when the next is asked
-    for: teacher forcing."""
+    for: teacher forcing.
+
+    >>> import whet
+    >>> encoder = whet.models.Encoder(input_dim=20, emb_dim=8, hid_dim=16)
+    >>> decoder = whet.models.Decoder(output_dim=30, emb_dim=8, hid_dim=16)
+    >>> model = whet.models.Seq2Seq(encoder, decoder)
+    >>> model(whet.randint(0, 20, (7, 3)), whet.randint(0, 30, (5, 3))).shape
+    whet.Size([5, 3, 30])
+    """
 
     def __init__(self, encoder, decoder):
         super().__init__()

@@ -48,7 +48,13 @@ class Up(nn.Module):
 
 
 class UNet(nn.Module):
-    """Four levels down and up again, and classes of each pixel."""
+    """Four levels down and up again, and classes of each pixel.
+
+    >>> import whet
+    >>> model = whet.models.UNet(n_channels=3, n_classes=2, width=4)
+    >>> model(whet.randn(1, 3, 32, 32)).shape
+    whet.Size([1, 2, 32, 32])
+    """
 
     def __init__(self, n_channels=3, n_classes=2, bilinear=False, width=64):
         super().__init__()

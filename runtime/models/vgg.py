@@ -20,7 +20,14 @@ def features(counts, batch_norm, width):
 
 
 class VGG(nn.Module):
-    """Five stages of 3x3 convolutions, then three linear layers."""
+    """Five stages of 3x3 convolutions, then three linear layers.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.VGG([1, 1, 2, 2, 2], num_classes=10, width=8)
+    >>> sum(isinstance(m, whet.nn.Conv2d) for m in model.modules())
+    8
+    """
 
     def __init__(self, counts, batch_norm=False, num_classes=1000, dropout=0.5, width=64):
         super().__init__()
@@ -47,40 +54,96 @@ def start(module):
 
 
 def vgg11(num_classes=1000, width=64):
-    """VGG of 8 convolutions and 3 linear layers."""
+    """VGG of 8 convolutions and 3 linear layers.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg11()
+    >>> sum(p.numel() for p in model.parameters())
+    132863336
+    """
     return VGG(COUNTS[11], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg13(num_classes=1000, width=64):
-    """VGG of 10 convolutions and 3 linear layers."""
+    """VGG of 10 convolutions and 3 linear layers.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg13()
+    >>> sum(p.numel() for p in model.parameters())
+    133047848
+    """
     return VGG(COUNTS[13], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg16(num_classes=1000, width=64):
-    """VGG of 13 convolutions and 3 linear layers."""
+    """VGG of 13 convolutions and 3 linear layers.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg16()
+    >>> sum(p.numel() for p in model.parameters())
+    138357544
+    """
     return VGG(COUNTS[16], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg19(num_classes=1000, width=64):
-    """VGG of 16 convolutions and 3 linear layers."""
+    """VGG of 16 convolutions and 3 linear layers.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg19()
+    >>> sum(p.numel() for p in model.parameters())
+    143667240
+    """
     return VGG(COUNTS[19], batch_norm=False, num_classes=num_classes, width=width)
 
 
 def vgg11_bn(num_classes=1000, width=64):
-    """`vgg11` with a batch norm after each convolution."""
+    """`vgg11` with a batch norm after each convolution.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg11_bn()
+    >>> sum(p.numel() for p in model.parameters())
+    132868840
+    """
     return VGG(COUNTS[11], batch_norm=True, num_classes=num_classes, width=width)
 
 
 def vgg13_bn(num_classes=1000, width=64):
-    """`vgg13` with a batch norm after each convolution."""
+    """`vgg13` with a batch norm after each convolution.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg13_bn()
+    >>> sum(p.numel() for p in model.parameters())
+    133053736
+    """
     return VGG(COUNTS[13], batch_norm=True, num_classes=num_classes, width=width)
 
 
 def vgg16_bn(num_classes=1000, width=64):
-    """`vgg16` with a batch norm after each convolution."""
+    """`vgg16` with a batch norm after each convolution.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg16_bn()
+    >>> sum(p.numel() for p in model.parameters())
+    138365992
+    """
     return VGG(COUNTS[16], batch_norm=True, num_classes=num_classes, width=width)
 
 
 def vgg19_bn(num_classes=1000, width=64):
-    """`vgg19` with a batch norm after each convolution."""
+    """`vgg19` with a batch norm after each convolution.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vgg19_bn()
+    >>> sum(p.numel() for p in model.parameters())
+    143678248
+    """
     return VGG(COUNTS[19], batch_norm=True, num_classes=num_classes, width=width)

@@ -54,7 +54,14 @@ class Block(nn.Module):
 
 
 class VisionTransformer(nn.Module):
-    """Patches with their places and a token for the class, blocks, and what the token says."""
+    """Patches with their places and a token for the class, blocks, and what the token says.
+
+    >>> import whet
+    >>> model = whet.models.VisionTransformer(
+    ...     img_size=32, patch_size=8, num_classes=10, embed_dim=16, depth=2, num_heads=2)
+    >>> model(whet.randn(2, 3, 32, 32)).shape
+    whet.Size([2, 10])
+    """
 
     def __init__(self, img_size=224, patch_size=16, in_chans=3, num_classes=1000, embed_dim=768,
                  depth=12, num_heads=12):
@@ -83,25 +90,60 @@ def start(module):
 
 
 def vit_tiny_patch16_224(num_classes=1000):
-    """ViT-Ti/16: 5.7 million parameters."""
+    """ViT-Ti/16: 5.7 million parameters.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vit_tiny_patch16_224()
+    >>> sum(p.numel() for p in model.parameters())
+    5717416
+    """
     return VisionTransformer(num_classes=num_classes, embed_dim=192, num_heads=3)
 
 
 def vit_small_patch16_224(num_classes=1000):
-    """ViT-S/16: 22 million parameters."""
+    """ViT-S/16: 22 million parameters.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vit_small_patch16_224()
+    >>> sum(p.numel() for p in model.parameters())
+    22050664
+    """
     return VisionTransformer(num_classes=num_classes, embed_dim=384, num_heads=6)
 
 
 def vit_base_patch16_224(num_classes=1000):
-    """ViT-B/16: 86.6 million parameters."""
+    """ViT-B/16: 86.6 million parameters.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vit_base_patch16_224()
+    >>> sum(p.numel() for p in model.parameters())
+    86567656
+    """
     return VisionTransformer(num_classes=num_classes)
 
 
 def vit_base_patch32_224(num_classes=1000):
-    """ViT-B/32: 88.2 million parameters."""
+    """ViT-B/32: 88.2 million parameters.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vit_base_patch32_224()
+    >>> sum(p.numel() for p in model.parameters())
+    88224232
+    """
     return VisionTransformer(patch_size=32, num_classes=num_classes)
 
 
 def vit_large_patch16_224(num_classes=1000):
-    """ViT-L/16: 304.3 million parameters."""
+    """ViT-L/16: 304.3 million parameters.
+
+    >>> import whet
+    >>> with whet.device("meta"):                # no memory, and no numbers drawn
+    ...     model = whet.models.vit_large_patch16_224()
+    >>> sum(p.numel() for p in model.parameters())
+    304326632
+    """
     return VisionTransformer(num_classes=num_classes, embed_dim=1024, depth=24, num_heads=16)
