@@ -359,11 +359,11 @@ class FirstRecording(Session):
         """Note how the run was watched, and where the user's code was told sizes or other
         numbers."""
         recorded.variation = self.variation
-        recorded.size_told_at, recorded.told_at = self.watch.told, self.watch.informed
+        recorded.size_read_at, recorded.read_at = self.watch.told, self.watch.informed
         followed = self.rec.followed
         recorded.follows = followed.at if self.variation.sizes and not followed.lost else None
-        if followed.lost and recorded.size_told_at is None:
-            recorded.size_told_at = recorded.told_at = "code that is tried"
+        if followed.lost and recorded.size_read_at is None:
+            recorded.size_read_at = recorded.read_at = "code that is tried"
 
     def failed(self, error: Explained) -> None:
         """The run cannot be recorded. The next one may be, if this one has shown what varies."""

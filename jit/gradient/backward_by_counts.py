@@ -43,9 +43,9 @@ class BackwardFamily(SizeFamily[BackwardPlan, BackwardOfSizes]):
     backwards, `like` and `program` the programs. Raises Unsized."""
 
     def __init__(self, first: Backward, other: Backward, like: ProgramInParts,
-                 program: ProgramInParts, told: Mapping[int, NumbersOfNode] | None) -> None:
+                 program: ProgramInParts, read_numbers: Mapping[int, NumbersOfNode] | None) -> None:
         self.first, self.other = first, other
-        self.types = WholeTypes(like, program, told)
+        self.types = WholeTypes(like, program, read_numbers)
         super().__init__(self.types.symbols, self.types.values)
 
     def backward(self, shapes: Shapes, first: Backward) -> Backward | None:
@@ -60,14 +60,14 @@ class BackwardFamily(SizeFamily[BackwardPlan, BackwardOfSizes]):
 
 
 class BackwardByCounts:
-    """`first`: the backward of the run that the recording is of, `program`: its program, `told`:
-    where numbers that Python has read came to ops. `like`: that of another recording, whose plans
-    it shares."""
+    """`first`: the backward of the run that the recording is of, `program`: its program,
+    `read_numbers`: where numbers that Python has read came to ops. `like`: that of another
+    recording, whose plans it shares."""
 
     def __init__(self, first: Backward, program: ProgramInParts,
-                 told: Mapping[int, NumbersOfNode] | None,
+                 read_numbers: Mapping[int, NumbersOfNode] | None,
                  like: BackwardByCounts | None = None) -> None:
-        self.first, self.program, self.told = first, program, told
+        self.first, self.program, self.read_numbers = first, program, read_numbers
         self.model: BackwardByCounts = self if like is None else like.model
         self.families: list[BackwardFamily] = []
         self.known: dict[Any, Backward] = {tuple(program.sizes_of_run): first}
@@ -99,7 +99,7 @@ class BackwardByCounts:
             return
         model = self.model
         join(model.families, lambda: BackwardFamily(
-            model.first, other, model.program, program, self.told))
+            model.first, other, model.program, program, self.read_numbers))
 
     def distrust(self) -> None:
         """Give up the plans, as one gave other bits than a run."""

@@ -145,7 +145,7 @@ def may_differ(allowed: Mapping[Any, Mapping[int, Dim]], before: Sequence[Sequen
 def needs_no_watching(r: Recording) -> bool:
     """May a call that fits recording `r` apart from its sizes go unwatched? Nothing that the run
     did could go unseen then."""
-    return (r.recorded.told_at is None
+    return (r.recorded.read_at is None
             and not (r.replay.acts or r.world.outward or r.world.taken_keys
                      or r.world.growing))
 
@@ -153,7 +153,7 @@ def needs_no_watching(r: Recording) -> bool:
 def serves_others(r: Recording) -> bool:
     """May calls of other sizes be replayed without a run? Of sizes the user's code must have been
     told nothing that is no guard."""
-    return r.recorded.size_told_at is None
+    return r.recorded.size_read_at is None
 
 
 def fits(r: Recording, leaves: Sequence[Any]) -> bool:

@@ -90,7 +90,7 @@ class MergedNodes:
 
     def number(self, o: int) -> Any:
         """A constant as an expression."""
-        return self.types.sizes.told[o] if self.varies(o) else self.found[o].item()
+        return self.types.sizes.read_numbers[o] if self.varies(o) else self.found[o].item()
 
 
 def equal_again(x: Any, y: Any) -> bool:

@@ -2,7 +2,7 @@
 
     %5 = index(%0, %3)
     %6 = mean(%5)
-    %8 = div(%7, 44)                        in the gradient of %6: told the sizes of %5
+    %8 = div(%7, 44)                        in the gradient of %6: has the sizes of %5
     %9 = expand(%8, size=(11, 4))           so is this
 
 Parts are planned for the sizes of what they are given. What a node is told is a function of these
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class NumberOrigins:
     """Where numbers of a run come from. `of_sizes`: the values that are made of sizes alone.
-    `told`: where numbers that Python has read came to ops; None where these are not followed.
-    `rests`: the places of sizes that were given as -1. `gradients_of`: the op's call behind each
-    gradient, see `CallsBehindGradients`."""
+    `read_numbers`: where numbers that Python has read came to ops; None where these are not
+    followed. `rests`: the places of sizes that were given as -1. `gradients_of`: the op's call
+    behind each gradient, see `CallsBehindGradients`."""
     of_sizes: Set[int]
-    told: Mapping[int, NumbersOfNode] | None
+    read_numbers: Mapping[int, NumbersOfNode] | None
     rests: Mapping[int, Set[Place]]
     gradients_of: GradientsOf
 
 
 @dataclass(frozen=True)
 class SizeSources:
-    """Where the sizes among nodes' attributes come from, by the first result of each node. `told`:
-    the values of numbers that Python has read (see `FollowedSizes.at`); None where these are not
-    followed. `rests`: the places of sizes that were given as -1. `like`: for nodes of gradients,
-    the values whose sizes they have besides those of their operands."""
-    told: Mapping[int, NumbersOfNode] | None = None
+    """Where the sizes among nodes' attributes come from, by the first result of each node.
+    `read_numbers`: the values of numbers that Python has read (see `FollowedSizes.at`); None where
+    these are not followed. `rests`: the places of sizes that were given as -1. `like`: for nodes of
+    gradients, the values whose sizes they have besides those of their operands."""
+    read_numbers: Mapping[int, NumbersOfNode] | None = None
     rests: Mapping[int, Set[Place]] = field(default_factory=dict)
     like: dict[int, list[int]] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class Needs:
     def of(cls, nodes: Iterable[Node], arrays: Sequence[Array | Type],
            origins: NumberOrigins) -> Needs:
         """The needs of a list of nodes."""
-        needs = cls(SizeSources(origins.told, origins.rests))
+        needs = cls(SizeSources(origins.read_numbers, origins.rests))
         for node in nodes:
             of = origins.gradients_of.get(node.outs[0], ()) if node.outs else ()
             if of and isinstance(node, OpNode):
@@ -84,8 +84,8 @@ class Needs:
 
     def numbers(self, node: Node) -> NumbersOfNode:
         """The values of the numbers that Python has read, by where the node has them."""
-        told = self.sizes.told
-        return told.get(node.outs[0], {}) if told else {}
+        read_numbers = self.sizes.read_numbers
+        return read_numbers.get(node.outs[0], {}) if read_numbers else {}
 
     def goes_by_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
         """May a node receive a size of a value that it does not depend on? In a view that keeps all

@@ -56,23 +56,24 @@ class NumberedPart:
         made_here = {o for node in part.nodes for o in node.outs}
         made = set(of_whole[len(given):])
         nodes = [node.numbered(own) for node in part.nodes]
-        told = sizes.told and {
-            own[o]: {at: own[x] if type(x) is int else x for at, x in sizes.told[o].items()}
-            for o in sizes.told.keys() & made}
+        read_numbers = sizes.read_numbers and {
+            own[o]: {at: own[x] if type(x) is int else x for at, x in sizes.read_numbers[o].items()}
+            for o in sizes.read_numbers.keys() & made}
         rests = {own[o]: sizes.rests[o] for o in sizes.rests.keys() & made_here}
         like = {own[o]: [own[x] for x in sizes.like.get(o, ())]
                 for o in needs.gradients & made_here}
         return cls(
             nodes, of_whole, read_count, len(part.given), [nodes[i] for i in part.told],
             sorted(own[n] for n in part.results), {own[n] for n in part.counted},
-            SizeSources(told, rests, like), {own[n]: t for n, t in steady.items() if n in own},
+            SizeSources(read_numbers, rests, like),
+            {own[n]: t for n, t in steady.items() if n in own},
             [arrays[n].shape for n in of_whole])
 
     def is_at(self, other: NumberedPart) -> bool:
         """Does another part have the same nodes, apart from attributes and numbers?"""
         return (self.given_count == other.given_count and self.read_count == other.read_count
                 and self.results == other.results
-                and self.sizes.told == other.sizes.told
+                and self.sizes.read_numbers == other.sizes.read_numbers
                 and are_one_list(self.nodes, other.nodes))
 
     def does_as(self, other: NumberedPart) -> bool:
@@ -97,18 +98,18 @@ class NumberedPart:
         same place. The values are those that a gradient reads or its op had. They are also the base
         of a view, if none of its sizes was given as -1."""
         first = node.outs[0] if node.outs else -1
-        told: Set[Place] = (self.sizes.told or {}).get(first, {}).keys()
+        read_numbers: Set[Place] = (self.sizes.read_numbers or {}).get(first, {}).keys()
         if type(x) is not tuple or type(y) is not tuple or len(x) != len(y):
-            return (name,) in told
+            return (name,) in read_numbers
         rests, others = self.sizes.rests.get(first), other.sizes.rests.get(first)
         if rests and rests == others:
-            told |= rests
+            read_numbers |= rests
         of: list[int] = []
         like = self.sizes.like
         if first in like or node.op is not None and node.op.keeps_elements and not (
                 rests or others):
             of = [*map(int, node.refs()), *like.get(first, ())]
-        return all(m == n or (name, d) in told
+        return all(m == n or (name, d) in read_numbers
                    or any(self.shapes[v][d:d + 1] == (m,) and other.shapes[v][d:d + 1] == (n,)
                           for v in of)
                    for d, (m, n) in enumerate(zip(x, y, strict=True)))

@@ -49,8 +49,8 @@ class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
     `other`: what passes left of the other. Raises Unsized."""
 
     def __init__(self, like: Program, other: NodesOfRun, steady: Mapping[int, Base],
-                 told: Mapping[int, NumbersOfNode] | None) -> None:
-        self.like, self.other, self.steady, self.told = like, other, steady, told
+                 read_numbers: Mapping[int, NumbersOfNode] | None) -> None:
+        self.like, self.other, self.steady, self.read_numbers = like, other, steady, read_numbers
         before = [like.arrays[n].shape for n in like.outside]
         now = [other.arrays[n].shape for n in other.outside]
         self.sizes = Sizes([n for s in before for n in s], [n for s in now for n in s])
@@ -80,7 +80,7 @@ class PartFamily(SizeFamily[SizedProgram, ProgramOfSizes]):
 
     def plan(self, values: Sequence[int]) -> SizedProgram:
         return SizedProgram(self.like, self.other, SizeExpressions(self.sizes, values), self.steady,
-                            self.told)
+                            self.read_numbers)
 
     def as_function(self, plan: SizedProgram) -> ProgramOfSizes:
         return ProgramOfSizes(plan)
@@ -109,12 +109,12 @@ class Way:
         return None
 
     def grow(self, other: NodesOfRun, steady: Mapping[int, Base],
-             told: Mapping[int, NumbersOfNode] | None) -> None:
+             read_numbers: Mapping[int, NumbersOfNode] | None) -> None:
         """Plan for sizes like those of another run with the same nodes; `other` is what passes left
         of it. Raises Unsized if that is impossible."""
         if self.program([other.arrays[n] for n in other.outside]) is not None:
             return
-        join(self.families, lambda: PartFamily(self.like, other, steady, told))
+        join(self.families, lambda: PartFamily(self.like, other, steady, read_numbers))
 
 
 class LaterPart:
@@ -204,7 +204,7 @@ class LaterPart:
                 like = way.like
                 try:
                     once_ready(functools.partial(
-                        way.grow, of_run, self.numbered.steady, self.numbered.sizes.told))
+                        way.grow, of_run, self.numbered.steady, self.numbered.sizes.read_numbers))
                 except Unsized as e:
                     self.unsized = str(e)
                     continue

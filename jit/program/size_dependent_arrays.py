@@ -120,7 +120,7 @@ class OwnArrays:
         if any(type(x) is not Ref and not same_number(x, y) for x, y in pairs):
             return True
         if (not all(equal(x, other.attrs[k]) for k, x in node.attrs.items())
-                or expressions_in(list(self.sizes.told.attributes(node).values()), {})):
+                or expressions_in(list(self.sizes.read_numbers.attributes(node).values()), {})):
             return True
         return any(map(self.differ, node.refs()))
 
@@ -182,7 +182,7 @@ class OwnArrays:
             if maker.outline.dtype == np.float32:
                 return self.short_number(maker.value)
             whole = maker.outline.dtype in (np.int64, np.float64)
-            return self.sizes.told[maker.value] if whole else None
+            return self.sizes.read_numbers[maker.value] if whole else None
         except Unsized:
             return None
 
@@ -191,7 +191,7 @@ class OwnArrays:
         such floats. The op is exact in 64 bits up to the final rounding."""
         node = self.known[n]
         if node.op is CASTS[float32]:
-            return self.sizes.told[int(node.ins[0])]
+            return self.sizes.read_numbers[int(node.ins[0])]
         operands = next((ins for _, ins, attrs, outs in self.steps if n in outs and not attrs), ())
         exact = [self.exact(x) for x in operands]
         if node.op is None or node.op.name not in SHORT_OPS or None in exact:

@@ -63,7 +63,7 @@ class SizeExpressions:
     """The expressions, with conditions in `facts`, for pairs of numbers: one of the first list, one
     of the second."""
 
-    told: NumbersFromSizes  # the numbers that Python has read
+    read_numbers: NumbersFromSizes  # the numbers that Python has read
 
     def __init__(self, sizes: Sizes, values: Sequence[int]) -> None:
         self.sizes, self.facts = sizes, Facts(values)
@@ -157,16 +157,16 @@ class SizeExpressions:
     # ---- attributes ------------------------------------------------------------------------------
     def attributes(self, node: Node, other: Node, ins: Sequence[Any]) -> Mapping[str, Any]:
         """The attributes of a node with these operands."""
-        told = self.told.attributes(node)
-        if node is other and not told or node.op is None:
+        read_numbers = self.read_numbers.attributes(node)
+        if node is other and not read_numbers or node.op is None:
             return node.attrs
         out = {}
         for k, x in node.attrs.items():
             y = other.attrs[k]
             same = x is y or equal(x, y)
-            if same and k not in told and k in node.op.size_attrs and not node.refs():
+            if same and k not in read_numbers and k in node.op.size_attrs and not node.refs():
                 self.tell_apart(x)
-            out[k] = (self.known(node.op, k, told[k], x, y, ins) if k in told
+            out[k] = (self.known(node.op, k, read_numbers[k], x, y, ins) if k in read_numbers
                       else x if same else self.attribute(node.op, k, x, y, ins))
         return out
 
@@ -190,14 +190,15 @@ class SizeExpressions:
         met = [n for shape in self.shapes.values() for n in shape if self.pair(n) == (x, y)]
         return met[0] if met else self.natural(x, y, ())
 
-    def known(self, op: Op, name: str, told: Any, x: Any, y: Any, ins: Sequence[Any]) -> Any:
+    def known(self, op: Op, name: str, read_numbers: Any, x: Any, y: Any,
+              ins: Sequence[Any]) -> Any:
         """An attribute of which Python has read some numbers: these need no search."""
-        if type(told) is tuple and name in op.size_attrs:
+        if type(read_numbers) is tuple and name in op.size_attrs:
             shapes = [a.shape for a in ins if type(a) is Outline]
-            told = self.shape(op, x, y, shapes, told)
-        if not (equal(self.valued(told, 0), x) and equal(self.valued(told, 1), y)):
+            read_numbers = self.shape(op, x, y, shapes, read_numbers)
+        if not (equal(self.valued(read_numbers, 0), x) and equal(self.valued(read_numbers, 1), y)):
             raise Unsized(f"`{name}` of {op.name} depends on more than sizes")
-        return told
+        return read_numbers
 
     def valued(self, x: Any, k: int) -> Any:
         """Replace the expressions in something by their values in one of the two lists."""
@@ -217,10 +218,10 @@ class SizeExpressions:
         return self.shape(op, x, y, shapes)
 
     def shape(self, op: Op, x: Sequence[int], y: Sequence[int], shapes: Sequence[Sequence[Size]],
-              told: Sequence[Size] = ()) -> tuple[Size, ...]:
+              known: Sequence[Size] = ()) -> tuple[Size, ...]:
         """A tuple of sizes. In a view that keeps all elements, one size follows from the others.
-        `told`: the same tuple with what is known already."""
-        out, unknown = list(told or x), []
+        `known`: the same tuple with what is known already."""
+        out, unknown = list(known or x), []
         for i, (a, b) in enumerate(zip(x, y, strict=True)):
             if a != b and type(out[i]) is not SymbolicSize:
                 try:

@@ -131,7 +131,7 @@ class SizedProgram:
             raise ordered_kernels.NotYet
         self.list = SizedLists(self.steps, self.roots, self.keep, self.steady)
         self.shown = self.views()
-        self.facts.hold(self.sizes.told.asked)
+        self.facts.hold(self.sizes.read_numbers.asked)
 
     def finish_again(self) -> bool:
         """Plan the launches for the current values of the symbols as well; False if types already

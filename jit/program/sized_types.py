@@ -61,7 +61,7 @@ class SizedTypes:
         self.own = OwnArrays(found.known, like.recorded, other.recorded, sizes)
         self.arrays: dict[int, Outline] = {}
         if input_outlines is None:
-            sizes.told = NumbersFromSizes(like.recorded, self.arrays, follows, sizes.facts)
+            sizes.read_numbers = NumbersFromSizes(like.recorded, self.arrays, follows, sizes.facts)
         # of each recorded node: its operands, and its attributes
         self.expected: list[tuple[Sequence[Any], Mapping[str, Any]]] = []
         self.inferred: list[Inferred] = []
@@ -85,7 +85,7 @@ class SizedTypes:
 
     def hold(self) -> bool:
         """Are the types right for the symbols' current values too? Asks again all that decided."""
-        asked = [*self.asked, *self.sizes.told.asked]
+        asked = [*self.asked, *self.sizes.read_numbers.asked]
         return self.sizes.facts.hold(asked) and all(map(self.again, self.inferred))
 
     def again(self, node: Inferred) -> bool:
@@ -181,7 +181,7 @@ class SizedTypes:
         """Check a guard on a number made of sizes: by a condition on the symbols, or by computing
         the number whenever a program for new sizes is made."""
         try:
-            holds = self.sizes.told.is_unchanged(guard)
+            holds = self.sizes.read_numbers.is_unchanged(guard)
         except Unsized:
             self.own.guard(guard, self.arrays)
             return
@@ -190,7 +190,7 @@ class SizedTypes:
 
     def is_of_one_size(self, node: Node, other: Node) -> bool:
         """Are all operands and attributes of a node the same in both runs?"""
-        if not isinstance(node, OpNode) or self.sizes.told.attributes(node):
+        if not isinstance(node, OpNode) or self.sizes.read_numbers.attributes(node):
             return False
         operands = [self.arrays[x] for x in node.refs()]
         return (not any(type(n) is SymbolicSize for a in operands for n in (*a.shape, *a.strides))
@@ -203,8 +203,9 @@ class SizedTypes:
     def expect(self, node: Node, other: Node) -> None:
         """Note the operands and attributes of a node at symbolic sizes."""
         if isinstance(node, Draw):
-            told = self.sizes.told.attributes(node)
-            self.expected.append((node.ins, {"shape": self.arrays[node.outs[0]].shape, **told}))
+            read_numbers = self.sizes.read_numbers.attributes(node)
+            shape = self.arrays[node.outs[0]].shape
+            self.expected.append((node.ins, {"shape": shape, **read_numbers}))
             return
         operands = [self.arrays[x] for x in node.refs()]
         shapes = [a.shape for a in operands]
@@ -278,14 +279,14 @@ class SizedTypes:
                 *ins, **self.sizes.attributes(node, other, ins))
             return made[node.outs.index(o)]
         a, b = self.like.arrays[o], self.other.arrays[o]
-        told = self.sizes.told.attributes(node)
-        if isinstance(node, OpNode) and not (node.ins or told) and len(node.outs) == 1:
+        read_numbers = self.sizes.read_numbers.attributes(node)
+        if isinstance(node, OpNode) and not (node.ins or read_numbers) and len(node.outs) == 1:
             if (outlined := node.op.outlined) is not None:
                 return self.lying_like(o, outlined(**self.sizes.attributes(node, other, ())))
-        name = next((k for k in told if k in ("size", "shape", "n")), None)
+        name = next((k for k in read_numbers if k in ("size", "shape", "n")), None)
         if name is not None:
             x, y = node.attrs[name], other.attrs[name]
-            shape = self.sizes.known(node.op, name, told[name], x, y, ())
+            shape = self.sizes.known(node.op, name, read_numbers[name], x, y, ())
             shape = shape if type(shape) is tuple else (shape,)
             if any(type(n) is SymbolicSize and not n >= 0 for n in shape):
                 raise Unsized("a size is negative")
@@ -333,8 +334,8 @@ class SizedTypes:
             outlines: Sequence[Outline] = dry(lambda: makes(*ins, **attrs))
             return outlines
         if (outlined := node.op.outlined) is not None:
-            told: Any = dry(lambda: outlined(*ins, **attrs))
-            several = told if type(told) is tuple else (told,)
+            made: Any = dry(lambda: outlined(*ins, **attrs))
+            several = made if type(made) is tuple else (made,)
             return tuple(map(self.lying_like, node.outs, several))
         if node.op.write is not None:  # a copy of the first operand, changed
             return (Outline(ins[0].shape, ins[0].dtype),)
@@ -350,12 +351,12 @@ class SizedTypes:
             return tuple(self.similar(a, b, shapes) for a, b in pairs)
         return out if type(out) is tuple else (out,)
 
-    def lying_like(self, n: int, told: Outline) -> Outline:
+    def lying_like(self, n: int, outline: Outline) -> Outline:
         """The outline of a value with known sizes and the layout that it had in the two lists."""
         a, b = self.like.arrays[n], self.other.arrays[n]
         if a.contiguous and b.contiguous:
-            return Outline(told.shape, told.dtype)
-        return self.without_gaps(a, b, told.shape)
+            return Outline(outline.shape, outline.dtype)
+        return self.without_gaps(a, b, outline.shape)
 
     def lies_densely(self, node: Node) -> bool:
         """Are all operands of a node row-major at all sizes? Then the result of a pointwise op is

@@ -48,13 +48,13 @@ class TypesOfCounts(SizedTypes):
 
 
 class WholeTypes:
-    """Makes types from two runs. `like` and `other` are their programs, `told` is where numbers
-    that Python has read came to ops. `values`: the symbols' values in the second run. Raises
-    Unsized."""
+    """Makes types from two runs. `like` and `other` are their programs, `read_numbers` is where
+    numbers that Python has read came to ops. `values`: the symbols' values in the second run.
+    Raises Unsized."""
 
     def __init__(self, like: ProgramInParts, other: ProgramInParts,
-                 told: Mapping[int, NumbersOfNode] | None) -> None:
-        self.like, self.other, self.told = WholeList(like), WholeList(other), told
+                 read_numbers: Mapping[int, NumbersOfNode] | None) -> None:
+        self.like, self.other, self.read_numbers = WholeList(like), WholeList(other), read_numbers
         if len(like.recorded) != len(other.recorded):
             raise Unsized("another way was recorded")
         before, now = like.sizes_of_run, other.sizes_of_run
@@ -80,10 +80,10 @@ class TypesAt:
         like: Any = self.like
         other: Any = self.other
         roots = Roots(like.recorded, like.outside, like.results)
-        self.types = TypesOfCounts(like, other, self.sizes, roots, whole.told, None)
+        self.types = TypesOfCounts(like, other, self.sizes, roots, whole.read_numbers, None)
         self.arrays = self.types.arrays
-        self.facts.hold(self.sizes.told.asked)
+        self.facts.hold(self.sizes.read_numbers.asked)
 
     def hold(self) -> bool:
         """Do these types hold for the current values of the symbols too?"""
-        return self.types.hold() and self.facts.hold(self.sizes.told.asked)
+        return self.types.hold() and self.facts.hold(self.sizes.read_numbers.asked)

@@ -41,8 +41,8 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     model = next((r for r in session.in_this_state
                   if r.program.goes_by_counts and sizes.has_nodes_of(r, rec.nodes)), None)
     options = dataclasses.replace(options, like=model and model.program)
-    told = rec.followed.at if rec.variation.sizes else None
-    origins = NumberOrigins(rec.followed.values, told, rec.followed.rests,
+    read_numbers = rec.followed.at if rec.variation.sizes else None
+    origins = NumberOrigins(rec.followed.values, read_numbers, rec.followed.rests,
                             rec.calls_behind_gradients.found)
     made = parts_builder.build_in_parts(
         nodes, rec.arrays, outside, values, options, origins,
@@ -55,7 +55,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
             shared.grow(back, made)
     except Unsized:
         shared = None
-    return dataclasses.replace(made, backwards=BackwardByCounts(back, made, told, shared))
+    return dataclasses.replace(made, backwards=BackwardByCounts(back, made, read_numbers, shared))
 
 
 def counts_new_data(rec: Recorder, nodes: Sequence[Node]) -> bool:

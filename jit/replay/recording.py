@@ -48,8 +48,8 @@ class Recorded:
         self.positions = positions
         self.variation = Variation()
         # where the user's code read a size (see sizes.py); where it read any fact of a tensor
-        self.size_told_at: str | None = None
-        self.told_at: str | None = None
+        self.size_read_at: str | None = None
+        self.read_at: str | None = None
         # where sizes that it read came to ops (see followed_sizes.py), or None
         self.follows: Any = None
         # the number of nodes when the run had the least memory in use, before it wrote more than

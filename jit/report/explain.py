@@ -234,7 +234,7 @@ def of_recording(traced: Traced, key: Key, r: Recording) -> Facts:
     """What a recording says of itself."""
     p = r.program
     return {
-        "told": r.recorded.told_at, "calls": r.calls,
+        "told": r.recorded.read_at, "calls": r.calls,
         "nodes": len(p.recorded), "after": len(p.nodes), "launches": p.launches,
         "python": [str(n) for n in in_python(r)],
         "guards": len(r.world.places), "tensors": len(r.guards.tensors), "slower": r.slow,

@@ -67,7 +67,7 @@ def test_what_has_no_plan_for_unknown_sizes_is_done_by_eagers_code(name, which, 
 
 def test_a_size_that_was_the_same_in_both_lists_is_told_apart_from_a_number():
     sizes = SizeExpressions(Sizes([41, 44], [42, 45]), [41, 44])
-    sizes.told = NumbersFromSizes([], {}, None, sizes.facts)
+    sizes.read_numbers = NumbersFromSizes([], {}, None, sizes.facts)
     sizes.note_shape([sizes.facts.symbols[1] // 2])         # 22 in both lists
     node, other = (OpNode(REGISTRY["eye"], (), dict(n=n, m=3), [1], "") for n in (22, 22))
     with pytest.raises(Unsized, match="was the same in both lists"):

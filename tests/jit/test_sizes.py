@@ -121,7 +121,7 @@ def test_each_size_gives_what_eager_gives(name, sizes, most):
     assert len(recordings(f)) <= len(SIZES) + 1          # once there were no gradients yet
     # sizes 0 and 1 have ways of their own; so have others that equal one of something else, until
     # there is one that does not
-    assert on_its_own(f) <= most and all(r.recorded.size_told_at is None for r in recordings(f))
+    assert on_its_own(f) <= most and all(r.recorded.size_read_at is None for r in recordings(f))
 
 
 def step_of(seed, decide=lambda loss, out, y: None):
@@ -394,7 +394,7 @@ def told(fn):
     f = whet.jit.trace(fn)
     f(whet.randn(6, 3))
     (r,) = recordings(f)
-    return r.recorded.told_at is not None
+    return r.recorded.read_at is not None
 
 
 @pytest.mark.parametrize("fn", [
