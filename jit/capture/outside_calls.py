@@ -90,7 +90,7 @@ class Outward:
         self.moving = frozenset(map(id, world.grads))        # those of them that are soon others
         self.slots = frozenset(map(id, slots))               # tensors that may be others
         # met: what could have a stand-in, and has none
-        self.streams, self.met = (sys.stdout, sys.stderr), world.met
+        self.streams, self.met = (sys.stdout, sys.stderr), world.stand_ins.elsewhere
         rec.outward = self
         # a context in which Python's state has no stand-ins; none when the run is over, nor inside
         self.plainly: Callable[[], AbstractContextManager[None]] | None = None

@@ -133,7 +133,7 @@ class Watch:
         self.world, self.unread = world, world.unread
         self.told: str | None = None
         self.informed: str | None = None
-        self.gradients = AskedGradients(world.reads_unnamed)
+        self.gradients = AskedGradients(world.past_names.reads_slots)
         # are sizes Numbers, and the length of a tensor a guard?
         self.follows = False
         # the code that calls the traced function

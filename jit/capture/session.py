@@ -179,7 +179,7 @@ class Session:
         set_first = frozenset(self.learned.set_first)
         search = None if self.is_unwatched else searched(self.variation.loose)
         world = self.model.world.copy_for_another_run() if search is None else search.world
-        if world.takes_apart and set_first:
+        if world.past_names.takes_apart and set_first:
             set_first = frozenset()
             search = search and searched(self.variation.loose)
             world = world if search is None else search.world
@@ -222,7 +222,7 @@ class Session:
         """Compare by identity those objects among the arguments whose identity code could notice,
         or that code also reaches in another way."""
         flat, objects = self.call.flat, self.learned.arguments.objects
-        kinds = {type(x) for x in flat.boxes if self.world.tells_identities
+        kinds = {type(x) for x in flat.boxes if self.world.past_names.tells_identities
                  or type(x) in objects.resized and id(x) in self.world.seen} & flat.records
         if kinds:
             for kind in kinds:
@@ -260,7 +260,7 @@ class Session:
     def first_uses(self) -> FirstUses:
         """Watch attributes that may be set before they are read."""
         world, learned = self.world, self.learned
-        return FirstUses(world, () if world.takes_apart else
+        return FirstUses(world, () if world.past_names.takes_apart else
                          (learned.suspected | could_be_set_first(world)) - learned.read_first)
 
     def holders(self, g: Any) -> int:

@@ -183,7 +183,7 @@ class Learned:
         if self.numbers_are_known:
             return
         known = {id(place.owner) for place in before.places}
-        known |= {id(x) for cache, _ in now.outward.values() if type(cache) is CACHED
+        known |= {id(x) for cache, _ in now.stand_ins.spots.values() if type(cache) is CACHED
                   for data in data_in(cache) for x in containers_in(data)}
         for place in now.places:
             if type(place) not in (Entries, Elements) or id(place.owner) in known:

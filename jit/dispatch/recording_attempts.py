@@ -186,8 +186,8 @@ class FirstRecording(Session):
         Later runs find it there, so the recording would fit none. A later run may be the first of
         this kind: the one that has gradients of several backwards."""
         waited, world = self.policy.waited, self.world
-        if not self.policy.made and (world.gathers if 0 < waited < WAITS
-                                     else world.sets_up and not waited):
+        if not self.policy.made and (world.later.gathers if 0 < waited < WAITS
+                                     else world.later.sets_up and not waited):
             self.became, self.only_set_up = Outcome.SET_UP, True
             raise Unrecorded
 

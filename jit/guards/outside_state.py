@@ -7,7 +7,7 @@ import collections
 import copy
 import types
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..refusals.reasons import Changed
 from ..values.immutable_types import same_key
@@ -25,6 +25,25 @@ from .unnamed_objects import takes_objects_apart, tells_identities
 OF_SLOTS = types.MemberDescriptorType, types.MethodWrapperType
 
 
+class PastNames(NamedTuple):
+    """What code of a world can do that does not name what it reads. `reads_slots`: could it read a
+    slot by a name made at run time, or by its descriptor? `takes_apart`: could it read an attribute
+    past its class, which notes what is set first? `tells_identities`: could it find out the
+    identity of an object?"""
+    reads_slots: bool
+    takes_apart: bool
+    tells_identities: bool
+
+    @classmethod
+    def of(cls, walk: Walk) -> PastNames:
+        """Those of the code that a walk has met."""
+        return cls(
+            walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
+            or any(type(x) in OF_SLOTS for x in walk.seen.values()),
+            takes_objects_apart(walk) or walk.facts.reads_dicts,
+            tells_identities(walk))
+
+
 class World:
     """The places that a function reads from, as a walk has found them."""
     stack = ()                               # nothing is left to be looked at
@@ -33,19 +52,12 @@ class World:
         self.seen, self.tensors, self.codes = walk.seen, walk.tensors.by_id, walk.met_code.all
         self.slots, self.growing = walk.varying.slots, walk.varying.growing
         self.twins: list[Twin] = []
-        # what has a stand-in, and what has none
-        self.outward, self.met = walk.stand_ins.spots, walk.stand_ins.elsewhere
+        self.stand_ins, self.later = walk.stand_ins, walk.later
         # `inputs`: NumPy arrays, by id
         self.grads, self.inputs = walk.tensors.gradients, walk.inputs
         self.facts, self.solid, self.settings = walk.facts, walk.solid, frozenset(walk.settings)
         self.watching, self.unread = frozenset(walk.watchers.names), Unread(walk)
-        # could it read a slot without naming it: by a name made at run time, or its descriptor?
-        self.reads_unnamed = (walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
-                              or any(type(x) in OF_SLOTS for x in walk.seen.values()))
-        # could a run read an attribute past its class, which notes what is set first?
-        self.takes_apart = takes_objects_apart(walk) or walk.facts.reads_dicts
-        self.tells_identities = tells_identities(walk)
-        self.sets_up, self.gathers = walk.later.sets_up, walk.later.gathers
+        self.past_names = PastNames.of(walk)
         self.bare, self.places = walk.tensors.bare, walk.places
         self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
         # by the id of a module: those of its names that are compared

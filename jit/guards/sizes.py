@@ -146,7 +146,7 @@ def needs_no_watching(r: Recording) -> bool:
     """May a call that fits recording `r` apart from its sizes go unwatched? Nothing that the run
     did could go unseen then."""
     return (r.recorded.read_at is None
-            and not (r.replay.acts or r.world.outward or r.world.taken_keys
+            and not (r.replay.acts or r.world.stand_ins.spots or r.world.taken_keys
                      or r.world.growing))
 
 

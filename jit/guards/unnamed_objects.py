@@ -165,8 +165,8 @@ def takes_objects_apart(walk: Walk) -> bool:
 def tells_identities(walk: Walk) -> bool:
     """Could code find out the identity of an object past the methods of its class? It would need
     the name of a method of `object`, in code or in a text, or a list of all names."""
-    told = walk.facts.lists_names or not IDENTITIES.isdisjoint(walk.met_code.attributes)
-    return told or walk.facts.looks_up_names and any(
+    is_named = walk.facts.lists_names or not IDENTITIES.isdisjoint(walk.met_code.attributes)
+    return is_named or walk.facts.looks_up_names and any(
         type(x) is str and x in IDENTITIES
         for p in walk.places if type(p) is not SelfDescription
         for x in (*p.objects, *(p.owner if type(p) is Entries else ())))

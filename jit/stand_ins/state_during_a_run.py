@@ -190,7 +190,8 @@ class Swapped:
     def __init__(self, world: World, leaves: Sequence[Any], outward: Outward) -> None:
         self.world, self.leaves = world, leaves
         self.acting: list[tuple[Spot, Any, Any]] = [
-            (spot, x, outward.stand_in(x)) for x, spots in world.outward.values() for spot in spots]
+            (spot, x, outward.stand_in(x))
+            for x, spots in world.stand_ins.spots.values() for spot in spots]
         self.lists: list[tuple[Growing | GrowingDeque, list[Spot]]] = [
             (noting(real), holders) for real, holders in world.growing.values()]
         # lists that were replaced, weakly, and the real ones

@@ -16,6 +16,7 @@ from whet.cpu import native
 from whet.jit.capture import purity
 from whet.jit.guards import allowed_calls as library
 from whet.jit.guards.incomparable_objects import Unread
+from whet.jit.guards.outside_state import PastNames
 from whet.jit.guards.walk_findings import MetCode
 from whet.jit.values.code_origin import origin_of, origin_of_class, ours
 
@@ -59,8 +60,9 @@ class Seen(purity.Watch):
 
     def __init__(self):
         codes = {f.__code__ for f in (user, inner)}
-        world = types.SimpleNamespace(codes=codes, watching=frozenset(), reads_unnamed=False,
-                                      unread=Unread(NOTHING_UNREAD))
+        world = types.SimpleNamespace(
+            codes=codes, watching=frozenset(), past_names=PastNames(False, False, False),
+            unread=Unread(NOTHING_UNREAD))
         super().__init__(world, lambda reason: None)
         self.events = []
 
