@@ -5,14 +5,14 @@ values that it finds.
       true:  %8 = mul(%0, 2.0)
       false: %9 = neg(%1)
 
-The run that is recorded is eager's: the branch that is taken and each round are noted as any code
-is, the predicate as a guard. If what was noted can be a program (it computes, and gives tensors of
-its own), the node takes its place; else it stays as it is, and another branch or another number of
-rounds becomes another recording.
+The run that is recorded is eager's. The branch that is taken and each round are noted as any code
+is, the predicate as a guard. If what was noted only computes, and gives tensors of its own, it can
+be a program, and the node takes its place. Otherwise it stays as it is, and another branch or
+another number of rounds becomes another recording.
 
-The code that the run did not come to (the branch not taken, a body after no round) is *tried*: it
-runs on the real operands with everything stopped that eager would not have done, see
-`unreached_code.py`. What cannot be tried is no node. The nodes themselves are in
+Code that the run did not reach (the branch not taken, a body after no round) is *tried*. It runs on
+the real operands, and is stopped before it does anything that eager would not have done
+(`unreached_code.py`). What cannot be tried is no node. The nodes themselves are in
 `control_nodes.py`.
 """
 from __future__ import annotations

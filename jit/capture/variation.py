@@ -6,8 +6,8 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class Variation:
     """What a run lets vary. `loose`: the keys of places in Python's state whose numbers and tensors
-    may be others; `items`: numbers that Python asks tensors for; `sizes`: sizes that Python is
-    read, which are followed to where they go; `extremes`: what min() and max() make of them."""
+    may be others; `items`: numbers that Python asks tensors for; `sizes`: sizes that Python
+    reads, which are followed to where they go; `extremes`: what min() and max() make of them."""
     loose: frozenset[Any] = frozenset()
     items: bool = False
     sizes: bool = False

@@ -17,11 +17,12 @@ Kwargs: TypeAlias = Mapping[str, Any]
 
 
 class Invocation:
-    """A call: its arguments, also as `flat` lists, the `key` by which it is known, which of the
-    policy's kinds it is of, and when it began. `seconds_aside`: what went into compiling kernels
-    for later calls meanwhile; `declined`: a recording could be made without a run, which is not
-    worth it now; `new_arguments`: the ids of the tensors among them that were others at the
-    recorded call before."""
+    """A call: its arguments, also as `flat` lists, its `key`, its kind in the policy, and when it
+    began.
+
+    `seconds_aside`: the time of compiling kernels for later calls meanwhile. `declined`: could a
+    recording be made without a run, which is not worth it now? `new_arguments`: the ids of the
+    tensors among the arguments that were others at the recorded call before."""
     __slots__ = ("args", "begun", "declined", "flat", "key", "kind", "kwargs", "new_arguments",
                  "seconds_aside")
 

@@ -230,8 +230,8 @@ class Recordings:
                 and sum(r.calls for r in paths) > len(paths) + self.dropped[key])
 
     def make_place(self, key: Key) -> bool:
-        """Make a place for one more recording of a key, where there is none by dropping the one
-        that was of least use; False where none is worth that."""
+        """Make a place for one more recording of a key. If there is none, the least useful
+        recording is dropped. False if none is worth dropping."""
         if not self.has_place(key):
             return False
         paths = self.by_key[key]

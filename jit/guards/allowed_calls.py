@@ -1,9 +1,9 @@
 """What code may call that is neither the user's nor ours: one table, with a reason for each row.
 
 It says what is allowed. All that is not in it is taken to act on the world or to read it, and a
-function that calls it runs eagerly, with a warning. C functions and types in the table are asked
-what they do with numbers, lists and names (`probed_functions.py`): what a trace would have to know
-of one of them is found there, and listed nowhere. Modules are known by names, for which the import
+function that calls it runs eagerly, with a warning. C functions and types in the table are probed
+for what they do with numbers, lists and names (`probed_functions.py`). What a trace has to know of
+one of them is found there, and listed nowhere. Modules are known by names, for which the import
 system vouches (`code_origin.py`); functions and types as the objects that they are, whatever name
 leads to them.
 """

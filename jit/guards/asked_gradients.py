@@ -1,10 +1,10 @@
 """Of which tensors a run could have asked whether they have a gradient.
 
 A recording is of no use where a parameter has a gradient that had none, if code asks which have
-one. Most training steps begin with `optimizer.zero_grad()`, though: what lay there before is of no
-matter, because the run drops it before anybody looks. Which parameters get a gradient may differ
-from call to call, as in a mixture of experts. If the gradients of the last call were compared, each
-way through the step would have to be recorded once for each way that may come before it.
+one. Most training steps begin with `optimizer.zero_grad()`, though. Then it does not matter what
+was there before, because the run drops it unread. Which parameters get a gradient may differ from
+call to call, as in a mixture of experts. If the gradients of the last call were compared, each way
+through the step would be recorded once for each way that may precede it.
 """
 from __future__ import annotations
 

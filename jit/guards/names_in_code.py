@@ -126,18 +126,7 @@ class CodeFacts:
 
 
 class NamesInCode:
-    """The names in some code, without the code that is nested in it, and what it does with them.
-
-    `globals`: (name, is it something else than called there?); `imports`: (module, level);
-    `identities`: of each `is` that may be asked of a number, the globals that it compares, and
-    whether it compares the first argument; `entered`: attributes of which more is asked than what
-    they contain; `taken`: those that are not just called; `entered_of`, `taken_of`: those of a
-    global, with its name, as all are in `named_of`; `asked`: pairs of a global, or None for what
-    may be anything, and a text by which it is asked for an attribute; `passed_on`: globals of which
-    more is taken than an attribute; `never_taken`: those that are only called, or asked for by
-    `isinstance`; `are_set`: attributes that it sets, `only_set`: those of them that it names for
-    nothing else; `implied`: builtins that statements call; `matches`: does it ask what matches as
-    a sequence or a mapping?"""
+    """The names in some code, without the code that is nested in it, and what it does with them."""
     __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
                  "entered_of", "named_of", "asked", "passed_on", "never_taken", "globals",
                  "imports", "identities", "taken", "taken_of", "formats", "are_set", "only_set",
@@ -159,22 +148,27 @@ class NamesInCode:
         self.asks_types = self.asks_type_of_first = False
         # may it make text by a form that dates give a meaning to?
         self.formats = not FORMATTING.isdisjoint(said) or not FORMATTING.isdisjoint(texts)
+        # Attributes: all, those that it sets, those of which it asks more than what they contain,
+        # and those that it does not only call. `..._of` are the same as (global, attribute).
         self.attributes: set[str] = set()
         self.are_set: set[str] = set()
         self.entered: set[str] = set()
-        self.entered_of: set[tuple[str, str]] = set()
-        self.named_of: set[tuple[str, str]] = set()
-        self.asked: set[tuple[str | None, str]] = set()
-        self.passed_on: set[str] = set()
         self.taken: set[str] = set()
+        self.named_of: set[tuple[str, str]] = set()
+        self.entered_of: set[tuple[str, str]] = set()
         self.taken_of: set[tuple[str, str]] = set()
-        self.globals: dict[tuple[str, bool], None] = {}
-        self.imports: dict[tuple[str, int], None] = {}
-        self.implied: set[str] = set()
-        self.matches = False
+        # (a global, or None for any object; a text by which it is asked for an attribute)
+        self.asked: set[tuple[str | None, str]] = set()
+        self.globals: dict[tuple[str, bool], None] = {}  # (name, is it not only called?)
+        self.passed_on: set[str] = set()     # globals of which more is taken than an attribute
+        self.imports: dict[tuple[str, int], None] = {}   # (module, level)
+        self.implied: set[str] = set()       # builtins that statements call
+        self.matches = False                 # Does it match sequences or mappings?
+        # of each `is` of a number: the globals compared; is the first argument compared?
         self.identities = _identities_of_numbers(code)
         self.facts.notices_truths = any(map(_asks_for_truth, operands_of_is([*instructions(code)])))
         self._read(code)
+        # attributes that it sets, and names for nothing else
         self.only_set = self.are_set - {x for name, _, x in instructions(code)
                                         if name in READING_NAMES and type(x) is str}
 
@@ -213,6 +207,7 @@ class NamesInCode:
                 constants = constants[-1], value
         facts.notices_numbers |= not EXACT.isdisjoint(self.attributes)
         by_isinstance = isinstance_classes(found)
+        # globals that are only called, or asked for by `isinstance`
         self.never_taken = {name for name, _ in self.globals} - {
             x for i, (name, _, x) in enumerate(found)
             if name in GLOBALS and i not in by_isinstance

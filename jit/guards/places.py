@@ -1,7 +1,8 @@
 """Places: what a function reads from in Python's state, each with the very objects that it held.
 
-A kind of place is a class, which owns all that is known of it: what it holds now, whether that is
-the same, how it is put back, what the user calls it, and its rows in a table for machine code.
+A kind of place is a class, which owns all that is known of it. It says what the place holds now,
+whether that is the same, how it is put back, and what the user calls it. It also writes the
+place's rows in a table for machine code.
 A replay is right as long as every place holds the same objects, or equal numbers and texts.
 """
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Finds out what a C function or type does with its arguments, by calling it.
 
-C code cannot be read, but it can be probed: with a number that only looks like one of Python's, a
-list whose methods all raise, or the name of a file that cannot exist. Only functions that are known
-to do no more than compute are probed, each once. A method of a container is probed on another
-container, because it may change that.
+C code cannot be read, but it can be probed. It is called with a number that only looks like one of
+Python's, a list whose methods all raise, or the name of a file that cannot exist. Only functions
+that are known to do no more than compute are probed, each once. A method of a container is probed
+on another container, because it may change that.
 """
 import collections
 import functools

@@ -1,18 +1,18 @@
 """Sizes that differ from call to call.
 
-A recording is of certain sizes, as all of eager mode is: strides, launches and the order of sums go
-by them. But nearly all that it took to make it is the same for others: what the function reaches,
-what Python does, what the passes decide. A call that differs from a recorded one in its sizes alone
-is made eagerly, under the recorder's eyes, and where it comes to the same nodes, the program is
-made again (`passes/repeat_for_sizes.py`), of the kernels that there are. The nodes are compared,
-each time: nothing is inferred from one size about another.
+A recording is for certain sizes, because strides, launches and the order of sums depend on them.
+But most of the work of making it can be shared with other sizes: what the function reaches, what
+Python does, what the passes decide. A call that differs from a recorded one only in its sizes is
+made eagerly, with the recorder noting its nodes. If they are the same nodes, the program is made
+again from the existing kernels (`passes/repeat_for_sizes.py`). The nodes are compared each time:
+nothing is inferred from one size about another.
 
 Such a call is not watched for what a recording cannot see, if the recorded run showed that it need
-not be. Python does the same if all that it is told is the same. So the user's code must have been
-told nothing that depends on sizes: no number, text or shape (`tells_sizes`), other than by
-functions that say of themselves that they go by no sizes (see declared_for_tracing.py). And it must
-catch no error (`may_catch_errors`). A call that prints, or reaches what could, is watched each time
-(see outside_calls.py).
+not be. Python does the same if all that it reads is the same. So the user's code must have read
+nothing that depends on sizes: no number, text or shape (`tells_sizes`). Functions that declare
+that they depend on no sizes may read them (see declared_for_tracing.py). And it must catch no error
+(`may_catch_errors`). A call that prints, or reaches what could, is watched each time (see
+outside_calls.py).
 """
 from __future__ import annotations
 

@@ -150,9 +150,9 @@ class QuestionsAboutWatchers:
 
 
 class MetCode:
-    """The code that was met. `ran`: the only code that is read, or None for all; `attributes`: the
-    names of attributes in it, of which it sets those that `are_set`, and does not only set those
-    `asked_for`; `methods`: the code of classes that were met; `wrappers`: functions around the
+    """The code that was met. `ran`: the only code that is read, or None for all. `attributes`: the
+    names of attributes in it. It sets those that `are_set`, and does not only set those
+    `asked_for`. `methods`: the code of classes that were met. `wrappers`: functions around the
     user's, which do not run."""
 
     def __init__(self, ran: Set[types.CodeType] | None) -> None:
