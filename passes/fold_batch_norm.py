@@ -9,10 +9,12 @@ changes bits, so it runs only when asked for by name.
 All but the convolution depends on weights alone: it is kept, and recomputed when one of them
 changes.
 
-An output is the sum of K products, scaled and shifted. Instead of the sum the K weights are rounded
-after scaling, so an element may differ from eager's by (K + 8) * eps * (sum of |x * w * s| + |b *
-s| + |mean * s| + |bias|) with s = weight * invstd, whatever the data: a few units in the last place
-of the largest term.
+An output is the sum of K products, scaled and shifted. After scaling, the K weights are rounded
+instead of the sum. So with s = weight * invstd an element may differ from eager's by
+
+    (K + 8) * eps * (sum of |x * w * s| + |b * s| + |mean * s| + |bias|)
+
+for any data. That is a few units in the last place of the largest term.
 """
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ kernel with several results.
     %2 = mul(%0, %1)
     %3 = add(%2, %0)        ->      %3 = fused(%0, %1){mul; add}
 
-A fused kernel computes the very expressions that the nodes compute alone, in the same types (a half
-type is rounded where it was stored), so it changes no bit; it stands where the last of its nodes
-was. Nodes are not fused over a write to what they read, nor where a value would be needed before
-the kernel runs.
+A fused kernel computes the same expressions as the single nodes, in the same types, so it changes
+no bit. A half type is rounded where it was stored. The kernel takes the position of the last of its
+nodes. Nodes are not fused across a write to what they read, nor where a value would be needed
+before the kernel runs.
 """
 from __future__ import annotations
 

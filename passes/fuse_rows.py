@@ -6,13 +6,15 @@ become one kernel, a row program.
     %4 = sum(%3, dim=(1,), keepdim=True)    ->    %5 = rows(%0, axes=(1,)){
     %5 = div(%3, %4)                                  amax; sub; exp; sum; div}
 
-A group has a shape and axes. Its nodes are pointwise ones on that shape ("full" values) or on what
-is left without the axes ("row" values), and ops that are row programs themselves (reductions,
-softmax, norms), whose stages are put in as they are. A row value may be seen through views that put
-its axes back or repeat it along them. A result is stored if somebody outside of the group wants it;
-a group stands where the last of its nodes was, so nothing may want one before, nor write to what it
-reads. The stages compute what the nodes compute alone, in the same types, and a reduction's order
-is that of `ir.rows`: no bit changes.
+A group has a shape and axes. Its pointwise nodes work on that shape ("full" values) or on what is
+left without the axes ("row" values). Its other nodes are row programs themselves (reductions,
+softmax, norms), whose stages are inserted unchanged. A row value may be read through views that put
+its axes back or repeat it along them.
+
+A result is stored if it is used outside of the group. A group takes the position of the last of its
+nodes, so nothing before may read a result, nor write to what the group reads. The stages compute
+what the single nodes compute, in the same types, and a reduction's order is that of `ir.rows`: no
+bit changes.
 """
 from __future__ import annotations
 
@@ -36,9 +38,9 @@ MOST_USERS = 60
 
 
 class _Group:
-    """Nodes that are to be one kernel. `at`: their places, in order; `shapes`: those of its
-    pointwise nodes; `space`: None as long as none of them reduces anything; `edges`: what it reads
-    and makes, once it was tried with another."""
+    """Nodes that are to be one kernel. `at`: their indices, in order. `shapes`: those of its
+    pointwise nodes. `space`: None as long as none of them reduces anything. `edges`: what it reads
+    and makes, once it was tried with another group."""
 
     def __init__(self, i: int, shapes: set[Shape], space: Space | None = None) -> None:
         self.at, self.shapes, self.space = [i], shapes, space

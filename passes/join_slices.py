@@ -4,13 +4,13 @@
     %3 = unslice(%1, size=(2, 3), index=(1,))           %5 = stack(%0, %1, dim=0)
     %4 = add(%2, %3)                             ->     %4 = add(%5, 0.0)
 
-It is the gradient of a loop that reads a slice of a tensor in each of its steps. As written, each
-step has a tensor of the whole size, nearly all zeros, and all of them are added up: as many passes
-through memory, and as many such tensors at once, as the loop has steps.
+This is the gradient of a loop that reads a slice of a tensor in each step. Unjoined, each step
+makes a tensor of the whole size, nearly all zeros, and all of them are added up. That takes as many
+passes through memory, and as many such tensors at once, as the loop has steps.
 
-Where slices are read several times, each time is a layer of its own, and the layers are added up.
-To the bit: an element is the sum of what was put there, in the order of the additions, and zeros,
-by which -0 becomes 0. What was added before (`acc`) is added to all of it.
+If slices are read several times, each time is a layer, and the layers are added up. No bit changes:
+an element is the sum of what was put there, in the order of the additions, and of zeros, which turn
+-0 into 0. What was added before (`acc`) is added to all of it.
 """
 from __future__ import annotations
 

@@ -8,11 +8,11 @@ call or recomputed, whichever costs less.
     keeps %1, %2                                          %3 = add(%2, %9)         %7 = mul(%6, %1)
                                                           keeps %9
 
-Pointwise results are computed again, by the very kernels of the forward: the bits are the same.
-They are computed from what no other code can write to: values that the call made and kept for
-itself, copies of what came from outside among them. Which ones is a minimum cut between the
-operands of the forward and what the backward wants: a value costs what it takes to store and load
-it, or to compute it once more.
+Pointwise results are recomputed by the kernels of the forward, so the bits are the same. They are
+computed from what no other code can write to: values that the call made and kept for itself, which
+include copies of what came from outside. A minimum cut between the operands of the forward and what
+the backward reads decides which values are kept. A value costs what it takes to store and load it,
+or to compute it once more.
 """
 from __future__ import annotations
 

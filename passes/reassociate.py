@@ -8,10 +8,10 @@ with numbers. This changes bits, so it runs only when asked for by name.
     %2 = mul(%1, 3.0)                    ->     %2 = mul(%0, 6.0)
 
 A product of matrices in another order differs from eager's by (K1 + K2 + ...) * eps times the
-product of the matrices' absolute values, where the Ks are the sizes that are summed over: in any
-order. c numbers that are added or multiplied in one differ by c * eps times the sum of the absolute
-values, or the product. What may overflow in one order and not in the other is left alone only as
-far as the numbers themselves go.
+product of the matrices' absolute values, where the Ks are the sizes that are summed over. This
+holds for any order. c numbers that are merged into one sum or product differ by c * eps times the
+sum of their absolute values, or their product. Numbers whose sum or product would overflow are left
+alone. Products of matrices that overflow only in one order are not recognised.
 """
 from __future__ import annotations
 

@@ -2,12 +2,12 @@
 
 A `Plan` is kept with the list that the passes made. Let another recorded list have the same nodes,
 in the same order, on values that differ in nothing but their sizes. Then every decision of the
-passes stands: they look at ops, at who reads and writes what, at types, at which sizes are equal or
-are 0 or 1, at which memory is contiguous and which views have the same layout. So the groups are
-formed again from their nodes, with the sizes, attributes and numbers that these have now. No pass
-runs.
+passes holds. Passes look at ops, types, and which node reads or writes which value. Of sizes and
+layouts they look at which sizes are equal, 0 or 1, which memory is contiguous, and which views have
+the same layout. So the groups are formed again from their nodes, with the new sizes, attributes and
+numbers, and no pass runs.
 
-Some passes go by more than that: by which constants are equal, by how many bytes are between
+Some passes depend on more than that: on which constants are equal, or on how many bytes are between
 products. This is checked again. If it has changed, the passes run.
 """
 from __future__ import annotations

@@ -9,11 +9,11 @@ rounds.
 
 Here a is %0, then %3 of the round before; b is %1; c is %10, then what is 128 bytes further on.
 
-What a round reads is the same in all rounds, or what the round before made (*carried*), or is so
-many bytes after what the round before read (a row of a tensor; what an earlier loop made). What is
-read of every round afterwards is *kept*: it is in one piece of memory, round after round; views
-through which it is read stand after the loop. The last round stays as it is, so that what is seen
-from outside is made by ordinary nodes.
+A round reads values that are the same in all rounds, values that the round before made (*carried*),
+and consecutive parts of a memory, such as rows of a tensor or what an earlier loop made. Values
+that are read of every round afterwards are *kept*: they are stored in one piece of memory, one
+round after the other, and views after the loop read them. The last round is not rolled, so that
+ordinary nodes make what is visible outside.
 
 Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is
 visible. The kernels are those of the unrolled list, in its order: no bit changes.

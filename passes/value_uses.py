@@ -12,9 +12,9 @@ from whet.passes.listing import Arrays, Roots
 
 
 class Uses:
-    """How a list of nodes uses values: `users` are, for each memory, the places of the nodes that
-    read or write it (views read nothing, unless `views`), `writes` those of the nodes that write to
-    it, `maker` the place of the node that made a value."""
+    """How a list of nodes uses values: `users`: memory -> the indices of the nodes that read or
+    write it; views read nothing, unless `views`. `writes`: memory -> those of the nodes that write
+    to it. `maker`: value -> the index of the node that made it."""
 
     def __init__(self, nodes: Sequence[Node], root: Roots, views: bool = False) -> None:
         self.nodes, self.root = nodes, root

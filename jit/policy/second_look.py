@@ -2,13 +2,13 @@
 does not.
 
 Asking takes as long as a short eager call does, and a recording that has not fitted for long
-rarely fits again: its table is looked at all the same. After n misses in a row it fits with a
-chance of about one in n + 1, so it is asked as often as that pays: the tries of a recording that
-never fits again become rarer by the same factor each time.
+rarely fits again. Its table is still compared. After n misses in a row it fits with a probability
+of about 1 / (n + 1), so it is asked as often as that pays. The tries of a recording that never fits
+again become rarer by the same factor each time.
 
-Looking at a table costs next to nothing as long as it only compares. One whose program may find in
-the midst that a value is another has run by then, so after some misses in a row it is shut: only
-Python tries it, by the same rule, until it fits again.
+Comparing by a table costs next to nothing. But a table whose program may find midway that a value
+has changed has run the program by then. So after some misses in a row it is closed: only Python
+tries it, by the same rule, until it fits again.
 """
 UNLUCKY = 4                      # misses in a row, until a table that is dear to try is shut
 LONGEST = 1 << 12                # calls of which one is tried at least

@@ -1,9 +1,9 @@
 """A program in parts: the sizes of later parts are decided by data.
 
-The first part is a program like any other: its last steps count (`nonzero`, `unique`). What follows
-is given what they made, and is planned for any sizes of it, as calls of other sizes are: two runs
-show which sizes differ, and `SizedProgram` makes a function of them. Parts are programs of their
-own. What one makes and others need is a result of it.
+The first part is a program like any other: its last steps count (`nonzero`, `unique`). The next
+part takes what they made as inputs, and is planned for any sizes of these. As for calls of other
+sizes, two runs show which sizes differ, and `SizedProgram` makes a function of them. Parts are
+programs of their own. What one makes and others need is a result of it.
 """
 from __future__ import annotations
 

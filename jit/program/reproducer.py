@@ -1,11 +1,11 @@
 """Cuts a program that gives other bits than eager down to the few operations that show it, and
-writes them as a Python file that anybody can run.
+writes them as a Python file that runs on its own.
 
 The recorded graph is run by the interpreter (`ir/interpret.py`) and as a compiled program, on
-copies of the same inputs. As long as the two differ, operations are left out (what they made
-becomes an input, with the value that it had), then results; then inputs are replaced by random
-numbers, and passes are left out one by one to see which of them it takes. Whatever is left differs:
-that was seen at each step.
+copies of the same inputs. As long as the two differ, operations are left out, and what they made
+becomes an input with the value that it had. Then results are left out, and inputs are replaced by
+random numbers. Finally passes are left out one by one to see which of them matter. What is left
+still differs, because that is checked at each step.
 """
 import base64
 import hashlib
