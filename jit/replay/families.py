@@ -112,9 +112,9 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
             copy.copy(self.first.replay.inputs),
         )
         inputs.types = [p.arrays[n] for n in p.outside]
-        replay.program, replay.inputs, r.program, r.replay = p, inputs, p, replay
+        replay.program, replay.inputs, r.replay = p, inputs, replay
         if not p.goes_by_counts:
-            replay.backward = r.backward = made.backward
+            replay.backward = made.backward
         r.missed, r.trial, r.second_look = CountedMisses(), Trial(self.trials), SecondLook()
         if r.backward is not None:
             r.backward.trial = r.trial

@@ -139,7 +139,6 @@ class Recording:
                  replay: Replay, recorded: Recorded, sizes: AmongSizes,
                  returns_a_box: bool) -> None:
         self.world, self.guards, self.replay, self.recorded = world, guards, replay, recorded
-        self.program, self.backward = replay.program, replay.backward
         # settings that are part of the key: grad mode, default dtype, threads
         self.settings = settings
         # Does it return a container that was among the arguments, or write to one?
@@ -157,6 +156,16 @@ class Recording:
         self.trial, self.slow = Trial(), False       # Is an eager call shorter than a replay?
         self.second_look = SecondLook()      # Is it worth a try?
         self.may_be_hasty = True             # May some of its kernels be quickly compiled ones?
+
+    @property
+    def program(self) -> Any:
+        """The program that a replay runs."""
+        return self.replay.program
+
+    @property
+    def backward(self) -> Any:
+        """The backward of a replay's results, if gradients flow out of it."""
+        return self.replay.backward
 
     @property
     def calls(self) -> int:
