@@ -204,7 +204,7 @@ class Calls:
             return self.run_eagerly(call, Outcome.TIMED)
         out = native_entry.enter(table.table, call.args, call.kwargs)
         if out is not MISSED:
-            self.policy.added_size(call.kind, clocks.busy() - start)
+            self.policy.added_size(clocks.busy() - start)
         return out
 
     def recording_without_run(self, call: Invocation) -> Recording | None:

@@ -136,7 +136,7 @@ class ManySizes:
         self.plans.adding_sizes.fade()
         return False
 
-    def added_size(self, kind: Kind, seconds: float) -> None:
+    def added_size(self, seconds: float) -> None:
         """The sizes of a call were added to a table, which made it, in so many seconds. Those of
         the replay are counted with the table's."""
         self.count(Event.UNSEEN)

@@ -50,7 +50,7 @@ def head(facts: Facts) -> int:
     return -(-8 * words // PAGE) * PAGE
 
 
-def total(f: Any, facts: Facts, level: Any) -> Any:
+def total(facts: Facts, level: Any) -> Any:
     """The bytes of a context with its pool, its room and its arena."""
     return level.room + level.arena + (POOL + head(facts))
 
@@ -90,7 +90,7 @@ def create_context(m: Module, facts: Facts) -> None:
         level = load(f, load(f, model, Model).level, Level)
         i32 = functools.partial(f.const, "i32")
         memory = f.call(
-            "mmap", "ptr", null, total(f, facts, level), i32(READ_WRITE),
+            "mmap", "ptr", null, total(facts, level), i32(READ_WRITE),
             i32(PRIVATE | ANONYMOUS), i32(-1), zero)
         failed = f.cmp("eq", f.v("i64", f"ptrtoint ptr {memory.ref} to i64"), -1)
         return chain(
@@ -161,7 +161,7 @@ def destroy_context(m: Module, facts: Facts) -> None:
             level = load(f, load(f, model, Model).level, Level)
             memory = f.bytes_at(context, -POOL)
             f.call("end_threads", "void", memory)
-            f.call("munmap", "i32", memory, total(f, facts, level))
+            f.call("munmap", "i32", memory, total(facts, level))
             count = field(f, Model, model, "contexts")
             f.v("i64", f"atomicrmw sub ptr {count.ref}, i64 1 acq_rel")
             return f.const("i64", 0)
