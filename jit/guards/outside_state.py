@@ -36,7 +36,7 @@ class PastNames(NamedTuple):
 
     @classmethod
     def of(cls, walk: Walk) -> PastNames:
-        """Those of the code that a walk has met."""
+        """What the code that a walk has met can do without naming it."""
         return cls(
             walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
             or any(type(x) in OF_SLOTS for x in walk.seen.values()),
