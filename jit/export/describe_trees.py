@@ -18,7 +18,11 @@ from whet.tensor_base import is_strided
 from ..effects import object_recipes
 from ..effects.recipes import ArrayArgument, Constant, Found, MadeArray, Number, Recipe
 from ..effects.tensor_recipes import MadeTensor, MadeView
+from ..refusals.reasons import Returns
+from ..refusals.recording_errors import Refused
 from ..refusals.type_names import full_thing
+from ..values.containers import elements, values
+from ..values.instance_state import set_attribute
 from .errors import ExportError
 from .tree_structure import (
     ArrayPart,
@@ -47,6 +51,13 @@ def below(name: str, key: Any) -> str:
     if name:
         return f"{name}.{key}"
     return key if isinstance(key, str) else f"{OUTPUT}.{key}"
+
+
+class ReturnsOther(Returns):
+    """It returns what an archive cannot describe."""
+
+    instead = ("Return tensors, numbers, texts, None, and tuples, lists, dicts and dataclasses of "
+               "these.")
 
 
 class Arguments:
@@ -79,7 +90,7 @@ class Arguments:
         if dataclasses.is_dataclass(x) and not isinstance(x, type):
             fields = [f.name for f in dataclasses.fields(x)]
             made, parts = self.several(name, [(k, getattr(x, k)) for k in fields])
-            make = functools.partial(instance, kind, fields)
+            make = functools.partial(instance, kind, fields, entries_that_are_fields(x, fields))
             part = RecordPart(name, kind.__name__, fields, parts, is_tuple=False, make=make)
             return part, make(made)
         if isinstance(x, Record):
@@ -109,12 +120,32 @@ class Arguments:
         return TensorPart(name, len(self.tensors) - 1), made
 
 
-def instance(kind: type, fields: Sequence[str], values: Sequence[Any]) -> Any:
-    """An instance of a dataclass, made without its `__init__`."""
-    x: object = object.__new__(kind)
-    for k, y in zip(fields, values):
-        object.__setattr__(x, k, y)
+def instance(kind: type, fields: Sequence[str], entries: Sequence[str],
+             held: Sequence[Any]) -> Any:
+    """An instance of a dataclass, made without its `__init__`. `entries`: the fields that it has
+    as entries, too, if its class is a kind of dict."""
+    own: Any = kind_of_class(kind)
+    x = own.__new__(kind)
+    by_name = dict(zip(fields, held))
+    for k, y in by_name.items():
+        set_attribute(x, k, y)
+    for k in entries:
+        own.__setitem__(x, k, by_name[k])
     return x
+
+
+def kind_of_class(kind: type) -> type:
+    """The class of C whose `__new__` makes the instances of a dataclass."""
+    return next(c for c in (*DICTS[::-1], object) if issubclass(kind, c))
+
+
+def entries_that_are_fields(x: Any, fields: Sequence[str]) -> list[str]:
+    """The keys of a dataclass that is a kind of dict as well, and that has fields as entries."""
+    if not isinstance(x, dict):
+        return []
+    if any(k not in fields or getattr(x, k) is not y for k, y in zip(elements(x), values(x))):
+        raise ExportError(f"an argument is {full_thing(type(x))}, with entries that are no fields")
+    return list(elements(x))
 
 
 class ResultParts:
@@ -137,10 +168,7 @@ class ResultParts:
         """The part for a recipe."""
         say = KINDS.get(type(r))
         if say is None:
-            raise ExportError(
-                f"result {name or OUTPUT} cannot be exported.\n  Return tensors, numbers, "
-                "texts, None, and tuples, lists, dicts and dataclasses of these."
-            )
+            raise refused("what cannot be exported", name)
         part: Part = say(self, r, name)
         return part
 
@@ -179,10 +207,7 @@ class ResultParts:
         if type(x) is dict and all(type(k) in (str, int) for k in x):
             return DictPart(name, list(x), [self.fixed(y, below(name, k)) for k, y in x.items()])
         if type(x) not in PLAIN:
-            raise ExportError(
-                f"result {name or OUTPUT} is {full_thing(type(x))}, which cannot be exported.\n"
-                "  Return tensors, numbers, texts, None, and containers of these."
-            )
+            raise refused(full_thing(type(x)), name)
         return FixedPart(name, x)
 
     def sequence(self, r: Any, name: str) -> Part:
@@ -206,14 +231,29 @@ class ResultParts:
     def dataclass(self, r: Any, name: str) -> Part:
         """An instance of a dataclass."""
         kind: type = r.type
-        if r.entries or not dataclasses.is_dataclass(kind):
-            raise ExportError(
-                f"result {name or OUTPUT} is {full_thing(kind)}, which cannot be exported"
-            )
+        if not dataclasses.is_dataclass(kind):
+            raise refused(full_thing(kind), name)
         fields, held = [k for k, _ in r.fields], [y for _, y in r.fields]
-        make = functools.partial(instance, kind, fields)
         parts = self.several(name, fields, held)
+        of_field = dict(zip(fields, zip(held, parts)))
+        for k, y in r.entries:
+            if k not in of_field or not self.is_made_alike(y, *of_field[k]):
+                raise refused(f"{full_thing(kind)}, with entries that are no fields", name)
+        make = functools.partial(instance, kind, fields, [k for k, _ in r.entries])
         return RecordPart(name, kind.__name__, fields, parts, is_tuple=False, make=make)
+
+    def is_made_alike(self, r: Recipe, other: Recipe, part: Part) -> bool:
+        """Does a recipe make the same as another one, of this part?"""
+        if r is other:
+            return True
+        mine = self.part(r, part.name)
+        return (type(mine) is type(part) is TensorPart
+                and mine.index == part.index)
+
+
+def refused(what: str, name: str) -> Refused:
+    """The error for a result, or what lies in one, that is something else."""
+    return Refused(ReturnsOther(f"{what} (`{name}`)" if name else what))
 
 
 KINDS: dict[type, Any] = {

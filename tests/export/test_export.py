@@ -1,5 +1,7 @@
 """Exported functions: eager's bits, names and nesting, what must be so of a call."""
 
+import collections
+import dataclasses
 import threading
 
 import numpy as np
@@ -230,6 +232,41 @@ def test_transforms_see_the_ops_of_an_exported_function(exported):
     assert whet.allclose(whet.func.vmap(e)(x), fn(x))
 
 
+@dataclasses.dataclass
+class Output(collections.OrderedDict):
+    """A result as libraries have it: a dataclass whose fields that are not None are entries."""
+    logits: whet.Tensor = None
+    loss: whet.Tensor = None
+    states: tuple = None
+
+    def __post_init__(self):
+        for f in dataclasses.fields(self):
+            if getattr(self, f.name) is not None:
+                self[f.name] = getattr(self, f.name)
+
+
+def test_a_dataclass_with_its_fields_as_entries_is_a_result(tmp_path):
+    def f(x):
+        return Output(logits=x * 2, states=(x + 1, x + 2))
+    x = whet.ones(3)
+    exported = whet.export(f, x)
+    y = exported(x)
+    assert type(y) is Output and list(y) == ["logits", "states"] and y.loss is None
+    assert y["logits"] is y.logits and models.same(y["logits"], x * 2)
+    assert y["states"] is y.states and models.same(y.states[1], x + 2)
+    exported.save(tmp_path / "m.whet")
+    assert models.same(whet.load(tmp_path / "m.whet")(x).logits, x * 2)
+
+
+def test_a_dataclass_with_other_entries_is_refused():
+    def f(x):
+        y = Output(logits=x * 2)
+        y["more"] = x + 1
+        return y
+    with pytest.raises(ExportError, match=r"returns a \S*Output, with entries that are no fields"):
+        whet.export(f, whet.ones(3))
+
+
 # ---- what cannot be exported -----------------------------------------------------
 COUNT, SEEN = [0], []
 
@@ -273,6 +310,7 @@ def prints(x):
             r"draws random numbers \(\w+\) \(test_export.py",
         ),
         (lambda x: object(), [whet.ones(2)], "returns an object"),
+        (lambda x: {"a": [Switch]}, [whet.ones(2)], r"returns a type \(`a.0`\)"),
         (
             lambda m, x: m(x),
             [nn.Linear(2, 2), whet.ones(2)],
