@@ -9,6 +9,8 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from whet import declared_for_tracing
+
 from .trace import trace
 
 F = TypeVar("F")
@@ -115,6 +117,10 @@ def is_tracing() -> bool:
     tensor([2., 2.])
     """
     return False
+
+
+for _question in (is_scripting, is_tracing):
+    declared_for_tracing.goes_by_no_size(_question)
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@
 """
 __version__ = "0.1.0"
 
+from . import declared_for_tracing as _declared_for_tracing
 from . import dtypes as _dtypes
 from .dtypes import (
     bfloat16,
@@ -164,6 +165,7 @@ _FROM = {"save": "serialization", "load": "serialization", "summary": "model_sum
                           "__array_namespace_info__"), "array_api")}
 
 
+@_declared_for_tracing.goes_by_no_size
 def __getattr__(name):
     import importlib
     if name in _LAZY:

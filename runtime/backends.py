@@ -9,7 +9,7 @@ import sys
 import types
 from functools import partial
 
-from . import tf32
+from . import declared_for_tracing, tf32
 from .cpu.device_functions import get_cpu_capability
 
 # what PyTorch says of how it was built: matrices are factored and transformed, by no library of its
@@ -60,10 +60,16 @@ class _Products(types.SimpleNamespace):
         self.allow_tf32 = precision == "tf32"
 
 
+@declared_for_tracing.goes_by_no_size
+def _is_absent():
+    """`is_available()`, `is_built()`: is there such a library?"""
+    return False
+
+
 def _library(name, kind=types.ModuleType, **options):
     """A module of its own, so that `import whet.backends.cudnn as cudnn` works."""
     module = kind(f"{__name__}.{name}", f"Options of {name}, which is not used.")
-    module.is_available = module.is_built = lambda: False
+    module.is_available = module.is_built = _is_absent
     module.__dict__.update(options)
     sys.modules[module.__name__] = module
     return module
@@ -92,7 +98,7 @@ def _preferred(what):
 
 _preferences = {"linalg": "default", "blas": "default"}
 cuda = _library(
-    "cuda", sdp_kernel=_sdp_kernel, is_flash_attention_available=lambda: False,
+    "cuda", sdp_kernel=_sdp_kernel, is_flash_attention_available=_is_absent,
     preferred_linalg_library=_preferred("linalg"), preferred_blas_library=_preferred("blas"),
     **{f"can_use_{name}_attention": lambda params, debug=False: False
        for name in ("flash", "efficient", "cudnn")},

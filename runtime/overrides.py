@@ -27,6 +27,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **kwargs or {})
 
 
+@declared_for_tracing.goes_by_no_size
 def has_torch_function(relevant_args):
     """Is one of these to be asked what a function of them is, here and now?
 
@@ -38,6 +39,7 @@ def has_torch_function(relevant_args):
                 or function_protocol.operands(relevant_args, {}, function_protocol.is_asked))
 
 
+@declared_for_tracing.goes_by_no_size
 def has_torch_function_unary(arg):
     """`has_torch_function` of one argument.
 
@@ -48,6 +50,7 @@ def has_torch_function_unary(arg):
     return has_torch_function((arg,))
 
 
+@declared_for_tracing.goes_by_no_size
 def has_torch_function_variadic(*args):
     """`has_torch_function` of the arguments.
 

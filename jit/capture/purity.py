@@ -27,7 +27,7 @@ from whet.tensor import Tensor
 from ..guards import allowed_calls as known
 from ..guards.asked_gradients import AskedGradients, names_gradients
 from ..guards.bytecode import instructions, names_only_in_isinstance
-from ..guards.sizes import may_catch_errors, tells_anything, tells_sizes
+from ..guards.sizes import looks_beneath, may_catch_errors, tells_anything, tells_sizes
 from ..refusals.reasons import Calls, Draws, Inspects
 from ..stand_ins.streams_and_functions import Function
 from ..values.code_origin import makes_a_tuple, origin_of, ours
@@ -134,6 +134,8 @@ class Watch:
         self.told: str | None = None
         self.informed: str | None = None
         self.gradients = AskedGradients(world.past_names.reads_slots)
+        # the outermost frame that may catch an error, where none could be raised so far
+        self.catching: types.FrameType | None = None
         # are sizes Numbers, and the length of a tensor a guard?
         self.follows = False
         # the code that calls the traced function
@@ -205,6 +207,8 @@ class Watch:
         elif (event == "return" and self.told is None and arg is not None and ours(frame)
               and not declared_for_tracing.is_sizeless(frame) and tells_anything(arg)):
             self.returned(frame, arg)
+        elif event == "return" and frame is self.catching:
+            self.catches_no_more()
 
     def returned(self, of: types.FrameType, x: Any) -> None:
         """A framework function, in this frame, returns a result to its caller or to the code for
@@ -256,6 +260,33 @@ class Watch:
         known = self.passed_on(frame.f_back)
         return tells_sizes([x for x in arguments_of(frame) if id(x) not in known])
 
+    def users_code_begins(self, frame: types.FrameType) -> None:
+        """Note whether the user's code, in a frame that begins, could learn of sizes."""
+        code = frame.f_code
+        if looks_beneath(code) or self.called_with(frame.f_back) and self.is_told(frame):
+            self.told_with(code)
+        elif self.catching is None and may_catch_errors(code):
+            self.catching = frame
+            sys.setprofile(self)             # of machine code, which knows some of our code already
+
+    def may_raise(self, frame: types.FrameType) -> bool:
+        """Could a function of ours that others call raise an error for some sizes?"""
+        by = None if frame.f_back is None else origin_of(frame.f_back.f_globals)
+        return not (declared_for_tracing.is_sizeless(frame)
+                    or by is not None and (by.is_ours or by.module in IMPORTING))
+
+    def told_with(self, code: types.CodeType) -> None:
+        """Note that some code of the user's may learn of sizes."""
+        self.told = self.told or line_of(code, code.co_firstlineno)
+        self.informed = self.informed or self.told
+        self.catches_no_more()
+
+    def catches_no_more(self) -> None:
+        """What may catch an error ends, or is known to matter."""
+        if self.catching is not None:
+            self.catching = None
+            self.look()
+
     def called(self, frame: types.FrameType) -> None:
         code = frame.f_code
         if asks := names_gradients(code):
@@ -268,16 +299,16 @@ class Watch:
         if reason is not None:
             self.refuse(reason.within(self.world))
         if code in self.codes:
-            if (self.told is None and
-                (may_catch_errors(code) or self.called_with(frame.f_back) and self.is_told(frame))):
-                self.told = line_of(code, code.co_firstlineno)
-                self.informed = self.informed or self.told
+            if self.told is None:
+                self.users_code_begins(frame)
             watching = self.watching.intersection(code.co_names)
             if watching and not watching <= names_only_in_isinstance(code):
                 self.stop_watching()
             return
         origin = origin_of(frame.f_globals)
         if origin is not None and origin.is_ours:
+            if self.catching is not None and self.may_raise(frame):
+                self.told_with(self.catching.f_code)
             if not (asks or reads) and (table := known_code()) is not None:
                 table.add(code)
             return

@@ -11,8 +11,8 @@ Such a call is not watched for what a recording cannot see, if the recorded run 
 not be. Python does the same if all that it reads is the same. So the user's code must have read
 nothing that depends on sizes: no number, text or shape (`tells_sizes`). Functions that declare
 that they depend on no sizes may read them (see declared_for_tracing.py). And it must catch no error
-(`may_catch_errors`). A call that prints, or reaches what could, is watched each time (see
-outside_calls.py).
+(`may_catch_errors`) of code that could raise one for some sizes. A call that prints, or reaches
+what could, is watched each time (see outside_calls.py).
 """
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 MODELS = 4                       # recordings of one kind that others are made like
 # names that lead past what is watched
 WITHIN = frozenset(("_array", "__array_interface__", "__dlpack__", "grad_fn", "suppress"))
+# of code that goes on after it was left
+SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Dim:
@@ -246,12 +248,21 @@ def tells_anything(x: Any) -> bool:
 
 
 @functools.lru_cache(4096)
+def looks_beneath(code: CodeType) -> bool:
+    """Could this code look at a tensor in a way that is not noticed, or catch errors of code that
+    it does not call?"""
+    return bool(code.co_name == "__exit__" or code.co_flags & SUSPENDED and may_catch_errors(code)
+            or not WITHIN.isdisjoint(code.co_names)
+            or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str))
+
+
+@functools.lru_cache(4096)
 def may_catch_errors(code: CodeType) -> bool:
-    """Could this code catch an error, or look at a tensor in a way that is not noticed?"""
-    if (code.co_name == "__exit__" or not WITHIN.isdisjoint(code.co_names)
-            or not WITHIN.isdisjoint(x for x in code.co_consts if type(x) is str)):
-        return True
+    """Could this code catch an error?"""
     if not code.co_exceptiontable:
         return False
+    # An error that is dealt with is taken from those that are being handled. `finally`, and what
+    # raises another error, pass one on.
     ops = [name for name, _, _ in instructions(code)]
-    return ops.count("PUSH_EXC_INFO") > ops.count("WITH_EXCEPT_START")
+    dealt_with = sum(a == "POP_EXCEPT" and b != "RERAISE" for a, b in itertools.pairwise(ops))
+    return dealt_with > ops.count("WITH_EXCEPT_START")

@@ -11,6 +11,8 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from whet import declared_for_tracing
+
 from ..refusals.reasons import Calls, Prints
 from ..refusals.type_names import thing
 from ..values.varying_numbers import NUMBERS, guarded_value
@@ -154,6 +156,7 @@ class Type(StandIn):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return type_of(*args, **kwargs)
+    declared_for_tracing.goes_by_no_size(__call__)
 
     def __instancecheck__(self, x: Any) -> bool:
         return isinstance(x, type)

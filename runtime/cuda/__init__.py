@@ -90,6 +90,7 @@ def init() -> None:
     _m.machine()
 
 
+@_declared_for_tracing.goes_by_no_size
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Can the current device compute in bfloat16?
 
@@ -100,6 +101,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
+@_declared_for_tracing.goes_by_no_size
 def is_tf32_supported() -> bool:
     """Can the current device multiply in TF32?
 

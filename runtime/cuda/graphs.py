@@ -2,6 +2,8 @@
 one call of machine code. Programs that only ask, or name the types, go on."""
 from typing import Any, NoReturn
 
+from .. import declared_for_tracing
+
 __all__ = ["CUDAGraph", "graph", "is_current_stream_capturing"]
 
 
@@ -39,6 +41,7 @@ class graph:
         _refuse("graph")
 
 
+@declared_for_tracing.goes_by_no_size
 def is_current_stream_capturing() -> bool:
     """Is what a stream does being captured into a graph? No.
 

@@ -7,6 +7,7 @@ how to install it.
 import importlib
 from typing import Any
 
+from .. import declared_for_tracing
 from .errors import MissingOnnx, OnnxError, UnsupportedOnnx
 
 _FROM = {
@@ -15,6 +16,7 @@ _FROM = {
     "TrainingMode": "torch_arguments"}
 
 
+@declared_for_tracing.goes_by_no_size
 def is_in_onnx_export() -> bool:
     """False: what is exported is a recording of a plain run, which need not know of it.
 

@@ -69,6 +69,7 @@ def set_deterministic_debug_mode(debug_mode):
 
 
 @function(method=False)
+@declared_for_tracing.goes_by_no_size
 def get_deterministic_debug_mode():
     """The number of the mode that `set_deterministic_debug_mode` set, in other words or not.
 
@@ -97,6 +98,7 @@ def set_float32_matmul_precision(precision):
 
 
 @function(method=False)
+@declared_for_tracing.goes_by_no_size
 def get_float32_matmul_precision():
     """What `set_float32_matmul_precision` was given, or what `allow_tf32` comes to.
 

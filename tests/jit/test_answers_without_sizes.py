@@ -35,6 +35,9 @@ QUESTIONS = {
     "element_size": lambda x: x.element_size() * x.itemsize,
     "modes": lambda x: whet.is_grad_enabled() + whet.is_autocast_enabled("cpu"),
     "compiling": lambda x: whet.compiler.is_compiling(),
+    "scripting": lambda x: whet.jit.is_scripting() + whet.jit.is_tracing(),
+    "functions of others": lambda x: whet.overrides.has_torch_function_unary(x),
+    "backends": lambda x: whet.backends.mps.is_available() + whet.backends.mkldnn.is_built(),
     "cuda": lambda x: whet.cuda.is_available() + whet.cuda.device_count(),
     "threads": lambda x: whet.get_num_threads() > 0,
     "names of parameters": lambda x: sum(len(k) for k, _ in NET.named_parameters()),
@@ -58,6 +61,75 @@ def test_a_question_without_sizes_lets_new_sizes_be_replayed(name):
         x = whet.randn(n, 6)
         assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
     assert unrun(traced) >= LEAST
+
+
+def passes_errors_on(x):
+    done = []
+    try:
+        y = x.softmax(-1)
+    except RuntimeError as e:
+        raise ValueError("no such sizes") from e
+    finally:
+        done.append(1)
+    return y * len(done)
+
+
+def is_compiled():
+    try:
+        import whet as framework
+        return framework.compiler.is_compiling()
+    except Exception:
+        return False
+
+
+def known():
+    try:
+        return SIZES["known"]
+    except TypeError:
+        return 2
+
+
+def catches_what_no_size_raises(x):
+    return x.softmax(-1) * (3 if is_compiled() else known())
+
+
+class Fits:
+    """It asks whether a size is right, in a function that catches no error itself."""
+    def check(self, x):
+        return x.view(4, -1).sum(0)
+
+    def __call__(self, x):
+        try:
+            return self.check(x)
+        except RuntimeError:
+            return x * 3
+
+
+def fits_each(x):
+    def parts():
+        try:
+            yield x.view(4, -1)
+        except RuntimeError:
+            yield x * 3
+    return [y * 2 for y in parts()]
+
+
+@pytest.mark.parametrize("f", [passes_errors_on, catches_what_no_size_raises])
+def test_errors_that_are_passed_on_or_go_by_no_size_let_new_sizes_be_replayed(f):
+    traced = jit.trace(f)
+    for n in SIZES:
+        x = whet.randn(n, 6)
+        assert traced(x).numpy().tobytes() == f(x).numpy().tobytes()
+    assert unrun(traced) >= LEAST
+
+
+@pytest.mark.parametrize("f", [Fits(), fits_each], ids=["called", "generator"])
+def test_an_error_that_goes_by_a_size_is_caught_anew(f):
+    traced = jit.trace(f)
+    for n in (*SIZES, *SIZES):
+        x = whet.randn(n, 3)
+        for y, z in zip(traced(x), f(x), strict=True):
+            assert y.shape == z.shape and y.numpy().tobytes() == z.numpy().tobytes()
 
 
 def test_what_stands_for_a_question_may_ask_for_a_size():
