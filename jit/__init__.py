@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from whet.lazy_names import lazy_names
+
 from .dispatch.switch import disable
 from .errors import TraceError, TraceWarning
 from .guards.sizes import Dim
@@ -85,15 +87,11 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Exported
     return load(f, map_location, _extra_files)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "export":
-        import importlib
-        return importlib.import_module(".export", __name__)
-    if name in ("ScriptModule", "RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"):
-        from . import script_module
-        return getattr(script_module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+__getattr__, __dir__ = lazy_names(
+    __name__, modules={"export": "export"},
+    members=dict.fromkeys(
+        ("ScriptModule", "RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"),
+        "script_module"))
 
 __all__ = ["Attribute", "Dim", "Final", "TraceError", "TraceWarning", "Traced", "annotate",
            "disable", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",

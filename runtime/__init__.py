@@ -7,7 +7,6 @@
 """
 __version__ = "0.1.0"
 
-from . import declared_for_tracing as _declared_for_tracing
 from . import dtypes as _dtypes
 from .dtypes import (
     bfloat16,
@@ -105,27 +104,28 @@ globals().update(_argument_guards.guarded(
 from math import e, inf, nan, pi
 
 from . import integrations as _integrations
+from .lazy_names import lazy_names as _lazy_names
 
 newaxis = None
 _integrations.register()
 
-_LAZY = {"nn": ".nn", "onnx": ".onnx", "optim": ".optim", "utils": ".utils",
-         "memory": ".cpu.memory", "linalg": ".linalg", "fft": ".fft", "special": ".special",
-         "signal": ".signal", "array_api": ".array_api", "jit": ".jit", "random": ".random",
-         "cuda": ".cuda", "backends": ".backends", "func": ".func", "accelerator": ".accelerator",
-         "amp": ".amp", "distributions": ".distributions", "quantize": ".jit.quantize",
-         "testing": ".testing", "compiler": ".compiler", "library": ".library", "masked": ".masked",
-         "types": ".types", "return_types": ".return_types", "distributed": ".distributed",
-         "profiler": ".profiler", "models": ".models", "datasets": ".datasets", "train": ".train",
-         "version": ".version", "hub": ".hub", "futures": ".futures",
-         "storage": ".ops.storage", "serialization": ".serialization", "_dynamo": "._dynamo",
-         "_C": "._C", "__config__": ".__config__", "sparse": ".sparse",
-         "nested": ".nested", "quantised": ".quantised",
-         "xpu": ".absent_devices", "mps": ".absent_devices", "fx": ".fx",
-         "functional": ".functional",
-         "overrides": ".overrides", "export": ".export", "_inductor": "._inductor",
-         "_subclasses": "._subclasses", "_utils": "._utils", "__future__": ".__future__",
-         "quasirandom": ".quasirandom"}
+_LAZY = {"nn": "nn", "onnx": "onnx", "optim": "optim", "utils": "utils",
+         "memory": "cpu.memory", "linalg": "linalg", "fft": "fft", "special": "special",
+         "signal": "signal", "array_api": "array_api", "jit": "jit", "random": "random",
+         "cuda": "cuda", "backends": "backends", "func": "func", "accelerator": "accelerator",
+         "amp": "amp", "distributions": "distributions", "quantize": "jit.quantize",
+         "testing": "testing", "compiler": "compiler", "library": "library", "masked": "masked",
+         "types": "types", "return_types": "return_types", "distributed": "distributed",
+         "profiler": "profiler", "models": "models", "datasets": "datasets", "train": "train",
+         "version": "version", "hub": "hub", "futures": "futures",
+         "storage": "ops.storage", "serialization": "serialization", "_dynamo": "_dynamo",
+         "_C": "_C", "__config__": "__config__", "sparse": "sparse",
+         "nested": "nested", "quantised": "quantised",
+         "xpu": "absent_devices", "mps": "absent_devices", "fx": "fx",
+         "functional": "functional",
+         "overrides": "overrides", "export": "export", "_inductor": "_inductor",
+         "_subclasses": "_subclasses", "_utils": "_utils", "__future__": "__future__",
+         "quasirandom": "quasirandom"}
 _FROM = {"save": "serialization", "load": "serialization", "summary": "model_summary",
          **dict.fromkeys(("set_num_threads", "get_num_threads", "set_num_interop_threads",
                           "get_num_interop_threads", "set_flush_denormal"), "cpu.thread_pool"),
@@ -165,27 +165,20 @@ _FROM = {"save": "serialization", "load": "serialization", "summary": "model_sum
                           "__array_namespace_info__"), "array_api")}
 
 
-@_declared_for_tracing.goes_by_no_size
-def __getattr__(name):
+def _named_by_rule(name):
+    """What is named by a rule: there is one for each type, or for each function."""
     import importlib
-    if name in _LAZY:
-        try:
-            return importlib.import_module(_LAZY[name], __name__)
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    if name in _FROM:
-        return getattr(importlib.import_module("." + _FROM[name], __name__), name)
     if name == "torch":
         # libraries say `torch.torch.Tensor`, since PyTorch's module has its own name
         return importlib.import_module(__name__)
     if name.startswith("_foreach_"):
         from .ops.foreach import function
-        if found := function(name):
-            return found
+        return function(name)
     if name.endswith(("Tensor", "Storage")):
         from . import legacy_tensor_types
         from .ops.storage_kinds import STORAGES
-        if found := {**legacy_tensor_types.TYPES, **STORAGES}.get(name):
-            return found
-    raise AttributeError(f"module 'whet' has no attribute {name!r}")
+        return {**legacy_tensor_types.TYPES, **STORAGES}.get(name)
+    return None
+
+
+__getattr__, __dir__ = _lazy_names(__name__, _LAZY, _FROM, _named_by_rule)

@@ -304,7 +304,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     return _F["take_along_dim"](x, indices.to(int64), axis)
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(x, /, n=1, *, axis=-1, prepend=None, append=None):
     """The n-th difference along an axis."""
     return _F["diff"](x, n, axis, prepend, append)
 

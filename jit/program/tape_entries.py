@@ -60,14 +60,14 @@ class TapeEntries:
         return self.entries(tape, known, made, mine, node)
 
     def listened(self, run: Callable[[], Any], node: Node | None) -> T.Tape | None:
-        """The tape of what is launched. None if it cannot run on stand-ins, or if it checks its
-        data and belongs to no node."""
+        """The tape of what is launched. None if it cannot run on stand-ins, if NumPy does a part of
+        it, or if it checks its data and belongs to no node."""
         tape = T.Tape(dry=True)
         try:
             tape.listen(run)
         except REFUSALS:
             return None
-        return None if tape.verdicts and node is None else tape
+        return None if not tape.complete or tape.verdicts and node is None else tape
 
     def entries(self, tape: Any, known: Sequence[Any], made: Sequence[Any] = (),
                 mine: Sequence[Any] = (), node: Node | None = None) -> Entries | None:

@@ -7,6 +7,7 @@ It is an error where a saved tensor was written to, or a graph is gone through a
 `inplace.py` says what a write does to histories. `function.py` has ops of the user's own.
 `levels.py` has what `vmap` and forward mode are made of.
 """
+from ..lazy_names import lazy_names
 from . import modes
 from .modes import (
     detect_anomaly,
@@ -19,23 +20,12 @@ from .modes import (
 )
 from .variable import Variable
 
-_LAZY = {
-    "backward": "engine", "grad": "gradients", "Function": "function",
-    "graph": "graph",
-    "functional": "functional", "forward_ad": "forward_ad", "profiler": "profiler",
-    "grad_mode": "grad_mode", "anomaly_mode": "anomaly_mode",
-    "set_multithreading_enabled": "grad_mode"}
-
-
-def __getattr__(name):
-    import importlib
-    if name in _LAZY:
-        module = importlib.import_module(f".{_LAZY[name]}", __name__)
-        is_module = _LAZY[name] == name and not hasattr(module, name)
-        found = module if is_module else getattr(module, name)
-        globals()[name] = found              # the next look finds it there
-        return found
-    raise AttributeError(f"module 'whet.autograd' has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    modules={name: name for name in (
+        "anomaly_mode", "forward_ad", "functional", "grad_mode", "graph", "profiler")},
+    members={"backward": "engine", "grad": "gradients", "Function": "function",
+             "set_multithreading_enabled": "grad_mode"})
 
 
 # now, and not when it is asked for: programs import the module too, which must not take the name

@@ -15,14 +15,11 @@ taped_launches.py  what an op launches, written down for the programs of traces
 
 `device_functions.py` has the names by which programs ask for the CPU as for any device.
 """
-import importlib
+from ..lazy_names import lazy_names
 
-
-def __getattr__(name):
-    if name == "amp":
-        return importlib.import_module(f"{__name__}.amp")
-    if name[:1] != "_":
-        device_functions = importlib.import_module(f"{__name__}.device_functions")
-        if name in device_functions.__all__:
-            return getattr(device_functions, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(
+    __name__, modules={"amp": "amp"},
+    members=dict.fromkeys(
+        ("Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",
+         "get_capabilities", "is_available", "is_initialized", "set_device", "stream",
+         "synchronize"), "device_functions"))

@@ -378,6 +378,7 @@ def copy(dst, src):
     if src.dtype == t and (dst.size < SMALL_COPY or (
             dst.nbytes < PLAIN_COPY and dst.flags.c_contiguous and
             (src.flags.c_contiguous or not src.ndim))):
+        taped_launches.written_by_numpy()
         np.copyto(dst, src, casting="unsafe")
         return dst
     if src.ndim and np.may_share_memory(dst, src):

@@ -34,11 +34,11 @@ class Recipe(NamedTuple):
 
 def recipe(op, kinds, arrays, made, tape, reader=Reader):
     """The words of a recipe, except those of the table to which it is added, and the objects whose
-    addresses they contain. None if the call was not launches with known arguments. `reader`
+    addresses they contain. None if the call was not launches alone, with known arguments. `reader`
     interprets the arguments of launches on such arrays."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
-    if (not tensors or any(type(m) not in reader.array_types or m.ndim > L.MAX_DIMS for m in made)
-            or len(made) > L.MAX_OUT):
+    if (not tape.complete or not tensors or len(made) > L.MAX_OUT
+            or any(type(m) not in reader.array_types or m.ndim > L.MAX_DIMS for m in made)):
         return None
     flags, owned = _flags(op, kinds, [m.dtype for m in made], op.dynamic_numbers), [op]
     if op.is_view:

@@ -34,6 +34,8 @@ class Tape:
         self.partial: list[np.ndarray] = []
         self.tables: list[np.ndarray] = []
         self.thread, self.dry = threading.get_ident(), dry
+        # are the launches all that the call does? A result may be written by NumPy, too
+        self.complete = True
 
     def need(self, array: np.ndarray, size: int) -> None:
         """Say that launches of the call need `size` bytes of memory meanwhile: as many as the
@@ -75,6 +77,14 @@ def number(i: int, array: np.ndarray) -> None:
     tape = getattr(_local, "tape", None)
     if tape is not None:
         tape.numbers[id(array)] = i, array
+
+
+def written_by_numpy() -> None:
+    """Say that NumPy writes, or has written, to what may be a result of the call: its launches
+    alone leave that undone."""
+    tape = getattr(_local, "tape", None)
+    if tape is not None:
+        tape.complete = False
 
 
 def verdict(array: np.ndarray) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import declared_for_tracing as _declared_for_tracing
 from ..autograd import modes as _modes
+from ..lazy_names import lazy_names as _lazy_names
 from . import amp as amp
 from . import device_state as _m
 from . import random as random
@@ -537,13 +538,15 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 memory = _sys.modules[f"{__name__}.memory"] = _sys.modules[__name__]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "nvtx":                       # with the profiler, once somebody asks
-        import importlib
-        return importlib.import_module(f"{__name__}.nvtx")
-    if name.endswith(("Tensor", "Storage")):
-        from .. import legacy_tensor_types
-        from ..ops.storage_kinds import CUDA_STORAGES
-        if found := {**legacy_tensor_types.CUDA_TYPES, **CUDA_STORAGES}.get(name):
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def _type_named(name: str) -> Any:
+    """What PyTorch's name of a type of tensors or of storage stands for."""
+    if not name.endswith(("Tensor", "Storage")):
+        return None
+    from .. import legacy_tensor_types
+    from ..ops.storage_kinds import CUDA_STORAGES
+    return {**legacy_tensor_types.CUDA_TYPES, **CUDA_STORAGES}.get(name)
+
+
+# with the profiler, once somebody asks
+__getattr__, __dir__ = _lazy_names(
+    __name__, modules={"nvtx": "nvtx"}, otherwise=_type_named)

@@ -4,10 +4,8 @@ What comes in: a path, bytes or a `ModelProto`. What goes out: an `nn.Module` th
 trains. The package `onnx` is needed; it loads at first use, and where it is missing an error says
 how to install it.
 """
-import importlib
-from typing import Any
-
 from .. import declared_for_tracing
+from ..lazy_names import lazy_names
 from .errors import MissingOnnx, OnnxError, UnsupportedOnnx
 
 _FROM = {
@@ -27,11 +25,4 @@ def is_in_onnx_export() -> bool:
     return False
 
 
-def __getattr__(name: str) -> Any:
-    if name in _FROM:
-        return getattr(importlib.import_module("." + _FROM[name], __name__), name)
-    raise AttributeError(f"module 'whet.onnx' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_FROM])
+__getattr__, __dir__ = lazy_names(__name__, members=_FROM)

@@ -16,7 +16,7 @@ from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, keep_outputs, stale_inputs
 from ..composite import Composite
-from ..cpu import memory, recorded_call
+from ..cpu import memory, recorded_call, taped_launches
 from ..cpu.pointwise import copy
 from ..dtypes import FLOAT, FROM_NUMPY
 from ..function_protocol import speakers
@@ -270,6 +270,7 @@ class MoveOp(Op):
             if type(x) is np.ndarray and type(part) is np.ndarray:
                 copy(part, x)
             else:
+                taped_launches.written_by_numpy()
                 part[...] = x
         return out
 

@@ -4,6 +4,8 @@ whose bits do not depend on a choice."""
 import contextlib
 import enum
 
+from ...lazy_names import lazy_names
+
 # where they are in files of before
 from ..transformer import MultiheadAttention as MultiheadAttention
 from ..transformer import Transformer as Transformer
@@ -40,8 +42,4 @@ def sdpa_kernel(backends, set_priority=False):
     yield
 
 
-def __getattr__(name):
-    if name == "flex_attention":
-        import importlib
-        return importlib.import_module(".flex_attention", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(__name__, modules={"flex_attention": "flex_attention"})
