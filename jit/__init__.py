@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from whet.lazy_names import lazy_names
+from whet.lazy_names import lazy_names as _lazy_names
 
 from .dispatch.switch import disable
 from .errors import TraceError, TraceWarning
@@ -87,7 +87,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Exported
     return load(f, map_location, _extra_files)
 
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = _lazy_names(
     __name__, modules={"export": "export"},
     members=dict.fromkeys(
         ("ScriptModule", "RecursiveScriptModule", "TopLevelTracedModule", "TracedModule"),

@@ -139,7 +139,7 @@ RESULTS = {
     **_each(
         "None", """reset_peak_host_memory_stats reset_accumulated_host_memory_stats
         set_per_process_memory_fraction
-        empty_host_cache assert_int_or_pair set_module register_function
+        empty_host_cache assert_int_or_pair set_module swap_tensors add_input register_function
         register_datapipe_as_function
         init set_stream reset_max_memory_allocated reset_max_memory_cached
         reset_peak_memory_stats
@@ -248,6 +248,7 @@ RESULTS = {
     "Module.forward": "Any",
     "MultiheadAttention.forward": "tuple[Tensor, Tensor | None]",
     "AdaptiveLogSoftmaxWithLoss.forward": "Any",
+    "run_once": "Any", "benchmark": "Any",
     **_each("Any", "DataParallel.forward DistributedDataParallel.forward"),
     **_each("AbstractContextManager[None]",
             "DistributedDataParallel.join DistributedDataParallel.no_sync"),

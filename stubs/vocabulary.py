@@ -16,7 +16,7 @@ _BY_TYPE = {
         per_sample_weights permutation pivots pos_weight positive precision_matrix prepend query
         real scale_tril self sorted_sequence sorter source src src_key_padding_mask src_mask target
         targets tau tensor tensor1 tensor2 tgt tgt_key_padding_mask tgt_mask theta total_norm vec
-        vec1 linear_bias linear_weight vec2 weight weights window x x1 x2 y mat_a mat_b offs
+        t1 t2 vec1 linear_bias linear_weight vec2 weight weights window x x1 x2 y mat_a mat_b offs
         out_proj_weight b_hh b_ih w_hh w_ih""",
     "Tensor | None": """
         bias_k bias_v in_proj_bias in_proj_weight k_proj_weight out_proj_bias q_proj_weight

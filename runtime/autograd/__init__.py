@@ -7,7 +7,7 @@ It is an error where a saved tensor was written to, or a graph is gone through a
 `inplace.py` says what a write does to histories. `function.py` has ops of the user's own.
 `levels.py` has what `vmap` and forward mode are made of.
 """
-from ..lazy_names import lazy_names
+from ..lazy_names import lazy_names as _lazy_names
 from . import modes
 from .modes import (
     detect_anomaly,
@@ -20,7 +20,7 @@ from .modes import (
 )
 from .variable import Variable
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = _lazy_names(
     __name__,
     modules={name: name for name in (
         "anomaly_mode", "forward_ad", "functional", "grad_mode", "graph", "profiler")},

@@ -15,9 +15,9 @@ taped_launches.py  what an op launches, written down for the programs of traces
 
 `device_functions.py` has the names by which programs ask for the CPU as for any device.
 """
-from ..lazy_names import lazy_names
+from ..lazy_names import lazy_names as _lazy_names
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = _lazy_names(
     __name__, modules={"amp": "amp"},
     members=dict.fromkeys(
         ("Event", "Stream", "StreamContext", "current_device", "current_stream", "device_count",

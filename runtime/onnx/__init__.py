@@ -5,7 +5,7 @@ trains. The package `onnx` is needed; it loads at first use, and where it is mis
 how to install it.
 """
 from .. import declared_for_tracing
-from ..lazy_names import lazy_names
+from ..lazy_names import lazy_names as _lazy_names
 from .errors import MissingOnnx, OnnxError, UnsupportedOnnx
 
 _FROM = {
@@ -25,4 +25,4 @@ def is_in_onnx_export() -> bool:
     return False
 
 
-__getattr__, __dir__ = lazy_names(__name__, members=_FROM)
+__getattr__, __dir__ = _lazy_names(__name__, members=_FROM)

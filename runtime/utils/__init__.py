@@ -1,7 +1,7 @@
 """Helpers: `whet.utils.data` (datasets and loaders), `whet.utils.tensorboard`, ..."""
-from ..lazy_names import lazy_names
+from ..lazy_names import lazy_names as _lazy_names
 
-__getattr__, __dir__ = lazy_names(
+__getattr__, __dir__ = _lazy_names(
     __name__,
     modules={name: name for name in (
         "_foreach_utils", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "data",

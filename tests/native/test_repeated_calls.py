@@ -16,8 +16,9 @@ TYPES = [whet.float16, whet.bfloat16, whet.float32, whet.float64, whet.complex64
          whet.int64, whet.uint8, whet.bool]
 ROUNDS = 5
 # functions cast other operands before they come to these ops
-CAST_BEFORE = {**dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), {whet.float32, whet.float64}),
-               "squares_of_each": {whet.float16, whet.bfloat16, whet.float32, whet.float64}}
+CAST_BEFORE = {
+    **dict.fromkeys(("gru", "lstm", "rnn_relu", "rnn_tanh"), (whet.float32, whet.float64)),
+    "squares_of_each": (whet.float16, whet.bfloat16, whet.float32, whet.float64)}
 
 
 def _tensors(values):

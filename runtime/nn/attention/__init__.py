@@ -4,7 +4,7 @@ whose bits do not depend on a choice."""
 import contextlib
 import enum
 
-from ...lazy_names import lazy_names
+from ...lazy_names import lazy_names as _lazy_names
 
 # where they are in files of before
 from ..transformer import MultiheadAttention as MultiheadAttention
@@ -42,4 +42,4 @@ def sdpa_kernel(backends, set_priority=False):
     yield
 
 
-__getattr__, __dir__ = lazy_names(__name__, modules={"flex_attention": "flex_attention"})
+__getattr__, __dir__ = _lazy_names(__name__, modules={"flex_attention": "flex_attention"})
