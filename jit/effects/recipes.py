@@ -206,7 +206,7 @@ class ArrayArgument(Recipe):
         return self.source.find(making.leaves)._array
 
     def emit(self, steps: Any) -> None:
-        self.source.emit(steps)
+        steps.array_as_given(self.source)
 
     def same(self, other: ArrayArgument, runs: Runs) -> bool:
         return self.source.same(other.source)

@@ -12,7 +12,7 @@ from whet.cpu.recipe_words import row_major
 from ..machine_code.native_entry import L
 from ..machine_code.native_runner import machine
 from ..machine_code.table_rows import NotInTable
-from ..values.tensor_sources import Argument, InPython
+from ..values.tensor_sources import Argument, InPython, Source
 from .rows_of_writes import rows_apart, rows_of_writes, written_in_python
 
 if TYPE_CHECKING:
@@ -72,6 +72,13 @@ class Steps:
         if self.leaves.number[i]:
             raise InPython
         self.add(L.ARGUMENT, self.leaves.order.index(i))
+
+    def array_as_given(self, source: Source) -> None:
+        """Add a step that results in a NumPy array among the arguments. Where Python has found the
+        leaves, machine code has a tensor in its place."""
+        if type(source) is not Argument or not self.leaves.numpy[source.index]:
+            raise InPython
+        source.emit(self)
 
     def number(self, value: int) -> None:
         """Add a step that results in a number that the program made, or in one among the leaves as

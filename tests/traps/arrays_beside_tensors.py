@@ -113,3 +113,17 @@ def what_requires_gradients_is_given_to_an_array():
         for k in range(6):
             yield outcome(lambda: f(ramp(3) * k, leaf(3)) if k % 3 else f(ramp(3), ramp(3))), a
     return f, calls
+
+
+@trap
+def an_array_is_given_back_beside_a_number_of_numpy():
+    """The array itself, alone and in a list; the number is not asked for."""
+    def f(number, t, a):
+        head = t[0]
+        return [a], a, head
+    def calls(f):
+        for k in range(6):
+            a = np.arange(4.0) + k
+            listed, alone, head = f(np.float64(-2.0), ramp(4) * k, a)
+            yield type(listed[0]), listed[0] is a, alone is a, a, head
+    return f, calls
