@@ -77,11 +77,11 @@ def behind_what_they_need(nodes: Sequence[Node], needs: Needs) -> list[Node]:
     waiting: list[Node] = []
     for node in nodes:
         waiting.append(node)
-        for n in list(waiting):
-            if made.issuperset(makers.intersection(needs(n))):
-                waiting.remove(n)
-                out.append(n)
-                made.update(n.outs)
+        while ready := [n for n in waiting if made.issuperset(makers.intersection(needs(n)))]:
+            taken = set(map(id, ready))
+            waiting = [n for n in waiting if id(n) not in taken]
+            out += ready
+            made.update(o for n in ready for o in n.outs)
     return out
 
 

@@ -1,5 +1,7 @@
 """Numbers that data decides and sizes are made of (`x[:int(lengths.max())]`): what follows is
 replayed for any of them, with eager's bits."""
+import math
+
 import numpy as np
 import pytest
 import whet
@@ -145,3 +147,14 @@ def test_a_number_that_is_no_size_is_compared():
     for k in range(CALLS):
         x = rows(rng, 8, k % 5)
         assert bits(traced(x)) == bits(told(x))
+
+
+def test_a_function_of_a_count_beside_a_number_that_varies():
+    """The square root comes first, as what may miss does, but for what counts."""
+    def root_of_how_many(named, x):
+        return math.sqrt(x[x > 0.5].shape[0])
+    rng, traced = np.random.default_rng(1), whet.jit.trace(root_of_how_many, strict=True)
+    for k in range(CALLS):
+        x = rows(rng, 8)
+        assert traced({"step": k + 0.5}, x) == root_of_how_many({}, x)
+    assert calls_of(traced)["replayed"] >= CALLS / 2
