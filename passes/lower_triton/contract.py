@@ -53,16 +53,22 @@ ADDED = 256                                 # elements of a program that adds pa
 class Contract:
     """What is computed: elements of A and B are of type `dtype`, seen through `a` and `b`
     (expressions of argument 0), and what is stored is the `epilogue`, an expression of the product
-    (argument 0, rounded to dtype) and of the operands (arguments 1 ...)."""
+    (argument 0, rounded to dtype unless it is `of_sum`) and of the operands (arguments 1 ...)."""
     dtype: str
     a: S.Expr = S.arg(0)
     b: S.Expr = S.arg(0)
     epilogue: S.Expr = S.arg(0)
     operands: tuple[str, ...] = ()          # dtypes
+    of_sum: bool = False
+
+    @property
+    def product(self) -> str:
+        """The type of the product that the epilogue reads."""
+        return "f32" if self.of_sum and self.dtype in HALVES else self.dtype
 
     @property
     def result(self) -> str:
-        dtype: str = S.typeof(self.epilogue, (self.dtype, *self.operands))
+        dtype: str = S.typeof(self.epilogue, (self.product, *self.operands))
         return dtype
 
 
@@ -178,10 +184,10 @@ def lower_added(contract: Contract, wide: bool) -> Source:
     f.line("for p in tl.range(1, parts, loop_unroll_factor=8):")
     f.line("    total += tl.load(x + p * n + at, here)")
     x = Val(f, "total", "float")
-    x = scalar.rounded(f, x, c.dtype) if c.dtype in HALVES else x
+    x = scalar.rounded(f, x, c.product) if c.product in HALVES else x
     values = [x, *(scalar.load(f, t, f"tl.load(e{q} + at // each % count, here)", f"x{q}")
                    for q, t in enumerate(c.operands))]
-    y, = scalar.results(f, [c.epilogue], values, (c.dtype, *c.operands))
+    y, = scalar.results(f, [c.epilogue], values, (c.product, *c.operands))
     f.line(f"tl.store(y + at, {y}, here)")
     number = "i64" if wide else "i32"
     parameters = [("x", "*fp32"), ("y", scalar.POINTER[c.result]),
@@ -274,11 +280,11 @@ class _Contract:
         """Round the sum, see it through the epilogue and store it."""
         f, c = self.f, self.contract
         x = Val(f, "total", self.ty)
-        x = scalar.rounded(f, x, c.dtype) if c.dtype in HALVES else x
+        x = scalar.rounded(f, x, c.product) if c.product in HALVES else x
         values = ([x] + [
             scalar.load(f, t, f"tl.load(e{q}_at + {self.place(f'e{q}', m='i', n='j')}, here)",
                         f"x{q}") for q, t in enumerate(c.operands)])
-        y, = scalar.results(f, [c.epilogue], values, (c.dtype, *c.operands))
+        y, = scalar.results(f, [c.epilogue], values, (c.product, *c.operands))
         f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, {y}, here)")
 
     def place(self, which: str, **indices: str) -> str:

@@ -44,6 +44,18 @@ MANY_ROWS = 1024                         # rows beside which packing costs nothi
 MIRRORED = 1 << 23
 PLUS_BIAS = scalar.arg(0) + scalar.arg(1)
 
+
+class OfSum(NamedTuple):
+    """An epilogue that reads what the kernel has added up before it is rounded to 16 bits: argument
+    0 of its expression is of the type that the kernel computes in."""
+    expression: scalar.Expr
+
+
+SUM = OfSum(scalar.arg(0))
+_SUM_PLUS_BIAS = {
+    DTYPE[t]: OfSum(scalar.cast(scalar.arg(0) + scalar.cast(scalar.arg(1), "f32"), t))
+    for t in ("f16", "bf16")}
+
 _plans: dict = {}
 # of plans that are one launch: what `matmul` and `linear` look up
 _quick: dict = {}
@@ -70,6 +82,7 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
 
     `epilogue` is a scalar expression of the rounded product (argument 0) and of the `operands`
     (arguments 1...), arrays that broadcast to the result; it is applied as the product is stored.
+    An `OfSum` reads the product before it is rounded.
     `bias` (N,) stands for the epilogue that adds it. `out` has the result's shape and dtype, any
     strides, and may overlap the operands.
     """
@@ -88,12 +101,18 @@ def matmul(a, b, out=None, bias=None, epilogue=None, operands=()):
     if bias is not None:
         if epilogue is not None:
             raise TypeError("matmul: a bias and an epilogue together: let the epilogue add it")
-        epilogue, operands = PLUS_BIAS, (bias,)
+        epilogue, operands = plus_bias(a.dtype), (bias,)
     return _put_into(out, _product(a, b, epilogue, operands))
 
 
+def plus_bias(dtype):
+    """The epilogue that adds a bias to products of this type."""
+    return _SUM_PLUS_BIAS.get(dtype, PLUS_BIAS)
+
+
 def linear(x, w, bias=None):
-    """x (..., K) @ w (N, K).T + bias, with the bits of `matmul` followed by an addition."""
+    """x (..., K) @ w (N, K).T + bias, rounded once: with the bits of `matmul` followed by an
+    addition, except for elements of 16 bits."""
     if bias is None:
         key = (x.dtype, w.dtype, x.shape, x.strides, w.shape, w.strides, thread_pool._threads,
                "linear")
@@ -102,8 +121,9 @@ def linear(x, w, bias=None):
                bias.dtype, bias.shape, bias.strides)
     quick = _quick.get(key)
     if quick is None:
-        return _product(x, w.T, None if bias is None else PLUS_BIAS, () if bias is None else
-                        (bias,), key)
+        if bias is None:
+            return _product(x, w.T, None, (), key)
+        return _product(x, w.T, plus_bias(x.dtype), (bias,), key)
     shape, dtype, kernel, total, grain, table, swapped = quick
     c = memory.empty(shape, dtype)
     if swapped:
@@ -126,13 +146,12 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     """The product and its epilogue, in one kernel where there is one. A plan that is nothing but
     a launch is kept in `_quick`."""
     if a.ndim < 2 or b.ndim < 2:
-        r = _without_kernel(a, b)
-        return r if epilogue is None else _epilogue_by_numpy(r, epilogue, operands)
+        return _without_kernel(a, b) if epilogue is None else _apart(a, b, epilogue, operands)
     key, plan = _key_and_plan(a, b, epilogue, operands)
     if plan is None:
         if epilogue is None or epilogue is PLUS_BIAS and a.dtype.kind == "c":
             return _without_kernel(a, b, *operands)
-        return _epilogue_by_numpy(_product(a, b), epilogue, operands)
+        return _apart(a, b, epilogue, operands)
     if a.shape == b.shape[::-1] and (cuts := _cuts_for_mirroring(a, b, operands)):
         c = _mirrored(a, b, epilogue, operands, plan, cuts)
         if c is not None:
@@ -187,10 +206,19 @@ def _mirrored(a, b, epilogue, operands, plan, cuts):
     return c
 
 
-def _epilogue_by_numpy(r, epilogue, operands):
-    """Apply the epilogue of a product that no kernel computes with it, by NumPy."""
-    if any(type(x) is Outline for x in (r, *operands)):
+def _wide(dtype):
+    """The type that kernels compute products of this type in."""
+    return DTYPE[kernels.WIDE.get(SHORT[dtype], SHORT[dtype])]
+
+
+def _apart(a, b, epilogue, operands):
+    """A product that no kernel computes with its epilogue, which NumPy applies."""
+    if any(type(x) is Outline for x in (a, b, *operands)):
         raise Unsized("an epilogue is computed apart")
+    if type(epilogue) is OfSum:
+        a, b = (x.astype(_wide(x.dtype), copy=False) for x in (a, b))
+        epilogue = epilogue.expression
+    r = _product(a, b)
     return scalar.evaluate([epilogue], [r, *operands], lambda t: dtypes.SHORT[t].np)[0]
 
 
@@ -246,7 +274,7 @@ def _without_kernel(a, b, bias=None):
         return matmul(*real_factors(a, b), bias=bias).view(a.dtype)
     if a.dtype not in SHORT or a.dtype.kind == "b":
         raise TypeError(f"matmul: {a.dtype} is not supported")
-    wide = DTYPE[kernels.WIDE.get(SHORT[a.dtype], SHORT[a.dtype])]
+    wide = _wide(a.dtype)
     _result_shape(a, b)
     return np.matmul(a.astype(wide, copy=False),
                      b.astype(wide, copy=False)).astype(a.dtype, copy=False)
@@ -306,9 +334,9 @@ def packing_of(b):
 
 def matmul_packed(a, packed, bias=None, epilogue=None, operands=()):
     """`matmul(a, b, ...)` for `packed = pack(b)`, to the bit."""
-    if bias is not None:
-        epilogue, operands = PLUS_BIAS, (bias,)
     b = packed.matrix
+    if bias is not None:
+        epilogue, operands = plus_bias(b.dtype), (bias,)
     if has_one_row(a.shape, b.shape):
         return _product(a, b, epilogue, operands)
     plan = _packed_plan(a, b, epilogue, operands)
@@ -414,10 +442,21 @@ def _result_type(short, epilogue, operands):
     """The type of a product's elements after its epilogue."""
     if epilogue is None:
         return short
-    made = scalar.typeof(epilogue, [short, *(SHORT[o.dtype] for o in operands)]) or short
+    of_sum = type(epilogue) is OfSum
+    made = scalar.typeof(epilogue.expression if of_sum else epilogue, [
+        kernels.WIDE.get(short, short) if of_sum else short,
+        *(SHORT[o.dtype] for o in operands)]) or short
     if made not in DTYPE:
         raise Unsupported("an epilogue that makes complex numbers")
     return made
+
+
+def _in_kernels(epilogue, operands):
+    """An epilogue as the generators of kernels take it."""
+    if epilogue is None:
+        return None
+    of_sum = type(epilogue) is OfSum
+    return kernels.Epilogue(epilogue.expression if of_sum else epilogue, tuple(operands), of_sum)
 
 
 def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
@@ -449,8 +488,8 @@ def _plan(shape, a, b, epilogue, operands, packed, threads, sharing, to, small):
             raise Unsupported("an epilogue whose operands are not beside a column")
         m, n, a, b, batches[:2] = n, m, b[::-1], a[::-1], batches[1::-1]
         more = [x[::-1] for x in more]
-    kernel_epilogue = None if epilogue is None else kernels.Epilogue(epilogue, tuple([
-        kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True)]))
+    kernel_epilogue = _in_kernels(epilogue, [
+        kernels.Operand(SHORT[o.dtype], x[1] != 0) for x, o in zip(more, operands, strict=True)])
     parts = tuple(tuple(sum(map(int.__mul__, at, y)) for y in batches)
                   for at in itertools.product(*map(range, batch[:-2]))) if len(batch) > 2 else ()
     outer, inner = [1, 1, *batch][-2:]

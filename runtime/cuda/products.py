@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import tf32
-from ..cpu.gemm import PLUS_BIAS, has_one_row
+from ..cpu.gemm import OfSum, has_one_row, plus_bias
 from ..dtypes import FROM_NUMPY, SHORT
 from ..ir import kernel as K
 from ..ir import scalar as S
@@ -35,8 +35,9 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
     rows, k = a.shape[-2:]
     columns = b.shape[-1]
     shape = (*batch, rows, columns)
-    contract = lower.Contract(FROM_NUMPY[a.dtype].short,
-                              epilogue=S.arg(0) if epilogue is None else epilogue,
+    of_sum = type(epilogue) is OfSum
+    epilogue = epilogue.expression if of_sum else S.arg(0) if epilogue is None else epilogue
+    contract = lower.Contract(FROM_NUMPY[a.dtype].short, epilogue=epilogue, of_sum=of_sum,
                               operands=tuple(FROM_NUMPY[o.dtype].short for o in operands))
     one = has_one_row(a.shape, b.shape)
     kind = "one" if one else kind_of(contract.dtype, tf32.PRODUCTS)
@@ -131,7 +132,7 @@ class _Product:
         total = S.arg(0)
         for k in range(1, parts):
             total = total + S.arg(k)
-        total = S.cast(total, contract.dtype)
+        total = S.cast(total, contract.product)
         root = S.substitute(contract.epilogue, {
             0: total, **{1 + i: S.arg(parts + i) for i in range(len(operands))}})
         compute(Expressions("matmul", (root,)), [*(sums[k] for k in range(parts)), *operands],
@@ -152,7 +153,7 @@ def added(contract: Any, sums: DeviceArray, out: DeviceArray | None = None,
     from ..passes.lower_triton import contract as lower
     made = empty(sums.index, (1, *sums.shape[1:]), F32) if out is None else out
     wide = is_wide([sums.geometry])
-    key = "added", contract.dtype, K.text((contract.epilogue,)), contract.operands, wide
+    key = "added", contract.product, K.text((contract.epilogue,)), contract.operands, wide
     if key not in _sources:
         _sources[key] = lower.lower_added(contract, wide)
     arrays = {"x": sums, "y": made, **{f"e{q}": e for q, e in enumerate(operands)}}
@@ -179,8 +180,8 @@ def _lowered(contract: Any, kind: str, numbers: dict[str, int], wide: bool, tile
     from ..passes.lower_triton import contract as lower
     from ..passes.lower_triton.scalar import Unsupported
     ones = tuple(name for name in ("a_m", "a_k", "b_k", "b_n", "c_n") if numbers[name] == 1)
-    key = (contract.dtype, K.text((contract.epilogue,)), contract.operands, kind, ones, wide, tile,
-           in_parts)
+    key = (contract.dtype, K.text((contract.epilogue,)), contract.operands, contract.of_sum, kind,
+           ones, wide, tile, in_parts)
     found = _sources.get(key)
     if found is None:
         try:
@@ -209,4 +210,4 @@ def linear(x: DeviceArray, w: DeviceArray, bias: DeviceArray | None) -> DeviceAr
     """x (..., K) @ w (N, K).T + bias."""
     if bias is None:
         return of_matrices((x, w.T))
-    return of_matrices((x, w.T), PLUS_BIAS, (bias,))
+    return of_matrices((x, w.T), plus_bias(x.dtype), (bias,))

@@ -7,7 +7,7 @@ import contextlib
 import threading
 
 from .. import op_table
-from .contract import linear_op, matmul_op
+from .contract import linear_op, matmul_op, unrounded_matmul_op
 from .convolutions import conv_input_grad_op, conv_op, conv_weight_grad_op
 from .surface import FUNCTIONS
 
@@ -134,7 +134,7 @@ def name_of(op, inputs, is_backward):
     PyTorch's ways to make them: rows of all dimensions but the last are one matrix."""
     if op is linear_op:
         return "mm" if len(inputs) < 3 or inputs[2] is None else "addmm"
-    if op is matmul_op:
+    if op in (matmul_op, unrounded_matmul_op):
         a, b = [x._array.ndim for x in inputs]
         return "mm" if b == 2 else "mv" if 1 in (a, b) else "bmm"
     if op in CONVOLUTIONS:

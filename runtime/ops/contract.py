@@ -7,19 +7,18 @@ import numpy as np
 from ..autograd import modes
 from ..cpu import gemm
 from ..cpu.rows import contiguous
-from ..dtypes import BOOL, COMPLEX, INT
+from ..dtypes import BOOL, COMPLEX
 from . import dims as check
-from . import docstrings
 from .arithmetic import as_operand, is_foreign
 from .batching import aligned, example_ndim
-from .join import common_type
+from .half_precision import wide
 from .onnx import products as in_onnx
 from .out_arguments import give_out
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
-from .registry import REGISTRY, Op, apply, check_one_type, check_tensors, is_tensor
+from .registry import REGISTRY, Op, apply, check_tensors, is_tensor
 from .sample_inputs import Sample
-from .surface import METHODS, function, method
+from .surface import function, method
 from .view import squeeze_op, transpose_op, unsqueeze_op
 
 
@@ -46,7 +45,7 @@ def _matmul_each(op, n, inputs, batched, attrs):
     dimension in front is one more to go over."""
     a, b = inputs
     if not batched[1] and b._array.ndim == 2:
-        return matmul(a, b)
+        return matmul(a, b) if op is matmul_op else apply(op, (a, b), attrs)
     one = example_ndim(a, batched[0]) == 1
     a = a.unsqueeze(-2) if one else a
     ndim = max(example_ndim(a, batched[0]), example_ndim(b, batched[1]))
@@ -59,6 +58,9 @@ def _linear_each(op, n, inputs, batched, attrs):
     x, w, bias = (*inputs, None)[:3]
     if not any(batched[1:]):
         return apply(op, inputs, attrs)
+    dtype = x.dtype
+    if bias is not None:                # rounded once, as without a batch
+        x, w, bias = wide(x), wide(w), wide(bias)
     if batched[0]:
         ndim = max(x._array.ndim - 1, 2)
         r = (matmul(aligned(x, ndim),
@@ -71,7 +73,8 @@ def _linear_each(op, n, inputs, batched, attrs):
         r = linear(x, w).unsqueeze(0)
     if bias is None:
         return r
-    return r + (aligned(bias, r._array.ndim - 1) if batched[2] else bias)
+    r = r + (aligned(bias, r._array.ndim - 1) if batched[2] else bias)
+    return r.to(dtype)
 
 
 def _matmul_samples(make):
@@ -108,6 +111,22 @@ class ProductOp(Op):
 matmul_op = ProductOp(
     "matmul", gemm.matmul, _matmul_vjp, lambda products, a, b: products.of_matrices((a, b)),
     samples=_matmul_samples, batch=_matmul_each, onnx=_as_attention_or_product)
+
+
+def _unrounded(a, b):
+    return gemm.matmul(a, b, epilogue=gemm.SUM)
+
+
+def _unrounded_vjp(g, y, a, b, *, needs):
+    return _matmul_vjp(g.to(a.dtype), y, a, b, needs=needs)
+
+
+# The product of 16-bit floats in float32, for what is rounded once after it. Of all other types it
+# is `matmul`.
+unrounded_matmul_op = ProductOp(
+    "unrounded_matmul", _unrounded, _unrounded_vjp,
+    lambda products, a, b: products.of_matrices((a, b), gemm.SUM),
+    samples=_matmul_samples, batch=_matmul_each, onnx=in_onnx.unrounded_product)
 
 
 COLUMNS, SWAP = {"dim": (0,), "keepdim": False}, {"dim0": 0, "dim1": 1}
@@ -153,7 +172,7 @@ def _linear(x, w, bias=None):
 linear_op = ProductOp("linear", _linear, linear_vjp,
                       lambda products, x, w, bias=None: products.linear(x, w, bias),
                       samples=_linear_samples, batch=_linear_each, onnx=in_onnx.linear)
-matmul_op.cast_product = linear_op.cast_product = True
+matmul_op.cast_product = linear_op.cast_product = unrounded_matmul_op.cast_product = True
 matmul_op.onnx_complex, linear_op.onnx_complex = in_onnx.complex_product, in_onnx.complex_linear
 
 
@@ -232,7 +251,7 @@ def _inner(a, b):
     return _without(apply(matmul_op, (_with(a, 0), _with(b, 1)), {}), 0, 1)
 
 
-def _exact_dims(name, a, na, b, nb):
+def check_dims(name, a, na, b, nb):
     _check(name, a, b)
     if a._array.ndim != na:
         raise RuntimeError(
@@ -263,8 +282,13 @@ def mm(input, mat2):
     >>> whet.mm(whet.tensor([[1., 2.]]), whet.tensor([[3.], [4.]]))
     tensor([[11.]])
     """
-    _exact_dims("mm", input, 2, mat2, 2)
-    return apply(matmul_op, (input, mat2), {})
+    return product_of_matrices(input, mat2)
+
+
+def product_of_matrices(a, b, op=matmul_op):
+    """`mm` by an op."""
+    check_dims("mm", a, 2, b, 2)
+    return apply(op, (a, b), {})
 
 
 @function(out=True)
@@ -275,10 +299,15 @@ def bmm(input, mat2):
     >>> whet.bmm(whet.ones(2, 3, 4), whet.ones(2, 4, 5)).shape
     whet.Size([2, 3, 5])
     """
-    _exact_dims("bmm", input, 3, mat2, 3)
-    if input.shape[0] != mat2.shape[0]:
-        raise RuntimeError(f"bmm: batch sizes differ: {tuple(input.shape)} @ {tuple(mat2.shape)}")
-    return apply(matmul_op, (input, mat2), {})
+    return product_of_batches(input, mat2)
+
+
+def product_of_batches(a, b, op=matmul_op):
+    """`bmm` by an op."""
+    check_dims("bmm", a, 3, b, 3)
+    if a.shape[0] != b.shape[0]:
+        raise RuntimeError(f"bmm: batch sizes differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+    return apply(op, (a, b), {})
 
 
 @function(out=True)
@@ -289,7 +318,7 @@ def mv(input, vec):
     >>> whet.mv(whet.tensor([[1., 2.], [3., 4.]]), whet.tensor([1., 1.]))
     tensor([3., 7.])
     """
-    _exact_dims("mv", input, 2, vec, 1)
+    check_dims("mv", input, 2, vec, 1)
     return _in_own_types(matmul, input, vec)
 
 
@@ -301,7 +330,7 @@ def dot(input, tensor):
     >>> whet.dot(whet.tensor([1., 2.]), whet.tensor([3., 4.]))
     tensor(11.)
     """
-    _exact_dims("dot", input, 1, tensor, 1)
+    check_dims("dot", input, 1, tensor, 1)
     return _in_own_types(_inner, input, tensor)
 
 
@@ -313,7 +342,7 @@ def vdot(input, other):
     >>> whet.vdot(whet.tensor([1j, 2.]), whet.tensor([1j, 1.]))
     tensor(3.+0.j)
     """
-    _exact_dims("vdot", input, 1, other, 1)
+    check_dims("vdot", input, 1, other, 1)
     return _in_own_types(_inner, input.conj(), other)
 
 
@@ -349,68 +378,6 @@ def outer(input, vec2):
     return input.unsqueeze(1) * vec2
 
 
-def _affine(name, product, promotes=False):
-    """beta * input + alpha * product(a, b): what `addmm` and its like are."""
-    def f(input, a, b, beta, alpha):
-        r = product(a, b)
-        if modes.state.flags & modes.CASTS and r.dtype is modes.state.autocast:
-            input = input.to(r.dtype)
-        try:
-            fits = np.broadcast_shapes(input.shape, r.shape) == tuple(r.shape)
-        except ValueError:
-            fits = False
-        if not fits:
-            raise RuntimeError(
-                f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the "
-                f"product's {tuple(r.shape)}")
-        if not promotes and input._array.dtype is not r._array.dtype:
-            check_one_type(name, input=input, product=r)
-        if promotes and r.dtype.category == BOOL:
-            r, input = common_type([r, input])
-        if r.dtype.category == BOOL:        # "or" is the sum of truths
-            r = r & bool(alpha)
-            return r | input if beta else r
-        # the factors become whole numbers, as the operands are
-        if r.dtype.category == INT:
-            alpha, beta = int(alpha), int(beta)
-        if alpha != 1:
-            r = r * alpha
-        if beta == 0:
-            return r.to(common_type([r, input])[0].dtype) if promotes else r
-        return r + (input if beta == 1 else input * beta)
-    return f
-
-
-def _batch_sum(a, b):
-    return bmm(a, b).sum(0, dtype=a.dtype)
-
-
-for _name, _a, _b, _product, _example in (
-        ("addmm", "mat1", "mat2", mm, "[[1.]], [[1., 2.]], [[3.], [4.]] -> [[12.]]"),
-        ("addmv", "mat", "vec", mv, "[1.], [[1., 2.]], [3., 4.] -> [12.]"),
-        ("addr", "vec1", "vec2", outer, "[[1., 1.]], [2.], [3., 4.] -> [[7., 9.]]"),
-        ("baddbmm", "batch1", "batch2", bmm,
-         "[[[1.]]], [[[1., 2.]]], [[[3.], [4.]]] -> [[[12.]]]"),
-        ("addbmm", "batch1", "batch2", _batch_sum,
-         "[[1.]], [[[1., 2.]]], [[[3.], [4.]]] -> [[12.]]")):
-    from .argument_guards import guard
-    from .public_functions import compile_function
-    _env = {"affine": _affine(_name, _product, promotes=_product is outer)}
-    _fn = compile_function(_name, f"def {_name}(input, {_a}, {_b}, *, beta=1, alpha=1):\n"
-                                  f"    return affine(input, {_a}, {_b}, beta, alpha)", _env)
-    _doc, _, _written = docstrings.of_elementwise(
-        _name, f"beta * input + alpha * {_product.__name__.strip('_')}({_a}, {_b}).", _example)
-    _fn.__doc__ = _doc
-    function(out=True, out_casts=_name == "addr")(_fn)
-    _in_place = compile_function(
-        _name + "_",
-        f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "
-        f"self.copy_(affine(self, {_a}, {_b}, beta, alpha))",
-        _env)
-    _in_place.__doc__ = _written
-    METHODS[_name + "_"] = guard(_in_place)
-
-
 def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias
 
@@ -441,8 +408,9 @@ def linear(input, weight, bias=None, *, out=None):
         raise RuntimeError(
             f"linear: the bias must have shape ({w.shape[0]},), got {bias._array.shape}")
     if w.ndim == 1:
-        r = matmul(input, weight)
-        return r if bias is None else r + bias
+        if bias is None:
+            return matmul(input, weight)
+        return (matmul(wide(input), wide(weight)) + wide(bias)).to(input.dtype)
     if a.ndim == 1 and not _has_others(input):
         return linear(input.unsqueeze(0), weight, bias).squeeze(0)
     if bias is not None and bias._array.shape != (w.shape[0],):

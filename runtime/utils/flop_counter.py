@@ -6,7 +6,7 @@ from typing import Any
 from ..autograd import modes
 from ..library import CustomOpDef
 from ..ops import aten
-from ..ops.contract import linear_op, matmul_op
+from ..ops.contract import linear_op, matmul_op, unrounded_matmul_op
 from ..ops.convolutions import conv_input_grad_op, conv_op, conv_weight_grad_op
 from ..ops.dispatch_observers import Passing
 from ..ops.recurrent import BACKWARD, FORWARD
@@ -47,8 +47,9 @@ def _steps(op):
 
 
 FORMULAS: dict[Any, Any] = {
-    matmul_op: _product, linear_op: _linear, conv_op: _convolution,
-    conv_input_grad_op: _input_gradient, conv_weight_grad_op: _weight_gradient,
+    matmul_op: _product, unrounded_matmul_op: _product, linear_op: _linear,
+    conv_op: _convolution, conv_input_grad_op: _input_gradient,
+    conv_weight_grad_op: _weight_gradient,
     **{op: _steps(op) for op in (*FORWARD.values(), *BACKWARD.values())}}
 BUILT_IN = frozenset(map(aten.packet, aten.OTHERS))
 _registered: dict = {}

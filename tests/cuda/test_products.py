@@ -148,3 +148,18 @@ def test_halves_are_for_tensor_cores(gpus):
     for got, want in zip(made, gradients(*[x.half().double() for x in xs]), strict=True):
         assert (got.cpu().double() - want).abs().max() <= 3e-3 * want.abs().max()
     assert not any("ieee" in s.text for _, s, _ in gpus.kernels)
+
+
+@pytest.mark.parametrize("k", [40, 9000])                # of one part, and of many
+@pytest.mark.parametrize("dtype", [whet.float16, whet.bfloat16], ids=str)
+def test_halves_with_a_bias_are_rounded_once(gpus, dtype, k):
+    x, w = (whet.randn(n, k).div(k ** 0.5).to(dtype) for n in (16, 24))
+    exact = x.double() @ w.double().mT
+    bias = (0.3 - exact[0]).to(dtype)
+    row, rows = exact + bias.double(), exact - 3 * exact.to(dtype).double()
+    xc, wc = x.cuda(), w.cuda()
+    for got, want in ((F.linear(xc, wc, bias.cuda()), row),
+                      (whet.addmm(bias.cuda(), xc, wc.mT), row),
+                      (whet.addmm(exact.to(dtype).cuda(), xc, wc.mT, beta=-3), rows)):
+        assert got.dtype is dtype
+        assert (got.cpu() != want.to(dtype)).double().mean() < 0.05

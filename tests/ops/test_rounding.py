@@ -22,6 +22,14 @@ FUNCTIONS = {
     "linear": lambda x, w, b, v: F.interpolate(x[0], size=9, mode="linear"),
     "bilinear by a scale": lambda x, w, b, v: F.interpolate(
         x, scale_factor=1.7, mode="bilinear", antialias=True),
+    "a linear layer": lambda x, w, b, v: F.linear(x, x[0, 0], w[:5]),
+    "a linear layer for each example": lambda x, w, b, v: whet.vmap(F.linear)(
+        x[0], x[1], x[0, :, 0, :5]),
+    "a linear layer for one number": lambda x, w, b, v: F.linear(x, w, b[0]),
+    "addmm of a row": lambda x, w, b, v: whet.addmm(w[:5], x[0, 0], x[0, 1].mT),
+    "addmm with factors": lambda x, w, b, v: whet.addmm(
+        x[0, 2, :, :5], x[0, 0], x[0, 1].mT, beta=0.5, alpha=-3),
+    "baddbmm": lambda x, w, b, v: whet.baddbmm(x[1, :, :, :5], x[0], x[1].mT),
     "trilinear": lambda x, w, b, v: F.interpolate(x[None], size=(4, 3, 9), mode="trilinear"),
 }
 

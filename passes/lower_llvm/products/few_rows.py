@@ -78,9 +78,9 @@ class Few:
     def finish(self, x: Val, c: Val, row: int | Val, col: Val, mask: Val) -> None:
         """Store the sums `x` as the results in a row from column `col` on, in the lanes of the
         mask."""
-        f, x = self.f, narrow(self.f, x, self.dtype)
-        if self.epilogue:
-            x = self.epilogue.emit(f, x, self.dtype, self.extra, row, col, mask)
+        f = self.f
+        x = narrow(f, x, self.dtype) if self.epilogue is None else self.epilogue.emit(
+            f, x, self.dtype, self.extra, row, col, mask)
         f.put(mask, (x, f.bytes_at(f.bytes_at(c, row * self.d["c_m"]), col * size(self.dst))))
 
 

@@ -105,13 +105,16 @@ class Operand:
 @dataclass(frozen=True)
 class Epilogue:
     """What is done to each product before it is stored: a scalar expression of the product
-    (argument 0, in the dtype of A and B) and the operands (arguments 1...)."""
+    (argument 0, in the dtype of A and B) and the operands (arguments 1...). `of_sum`: argument 0 is
+    the product before it is rounded, in the type that the kernel computes in."""
     expression: Expr
     operands: tuple[Any, ...] = ()
+    of_sum: bool = False
 
     def emit(self, f: Fn, x: Val, dtype: str, operands: Sequence[tuple[Val, Val]], i: int | Val,
              j: Val, mask: Val) -> Val:
-        """The vector that is stored for the products x (in memory form) in row i from column j on.
+        """The vector that is stored for the sums x, of products of `dtype`, in row i from column j
+        on.
 
         operands: (pointer, row stride) of each. Lanes outside of the mask are not read."""
         read, lanes = [], x.lanes
@@ -120,12 +123,14 @@ class Epilogue:
             read.append(
                 f.mload(vec(e, lanes), f.bytes_at(p, j * size(o.dtype)), mask) if o.along else f.
                 splat(f.load(e, p), lanes))
-        y, = scalar.emit(f, [self.expression], [x, *read],
-                         [dtype, *(o.dtype for o in self.operands)], lanes)
+        first = WIDE.get(dtype, dtype) if self.of_sum else dtype
+        y, = scalar.emit(f, [self.expression], [x if self.of_sum else narrow(f, x, dtype), *read],
+                         [first, *(o.dtype for o in self.operands)], lanes)
         return y
 
     def __str__(self) -> str:
-        return f"{self.expression} of {' '.join(f'{o.dtype}{o.along:d}' for o in self.operands)}"
+        of = "of the sum and" if self.of_sum else "of"
+        return f"{self.expression} {of} {' '.join(f'{o.dtype}{o.along:d}' for o in self.operands)}"
 
 
 def gemm(mod: Module, symbol: str, dtype: str, a_mode: str = "place", b_mode: str = "rows",
@@ -337,11 +342,9 @@ class _Gemm:
                     return
 
                 def out() -> None:
-                    y = narrow(f, x, self.dtype)
-                    if self.epilogue:
-                        y = self.epilogue.emit(f, y, self.dtype,
-                                               list(zip(extra[::2], extra[1::2], strict=True)), i,
-                                               j, mask)
+                    y = narrow(f, x, self.dtype) if self.epilogue is None else self.epilogue.emit(
+                        f, x, self.dtype, list(zip(extra[::2], extra[1::2], strict=True)), i, j,
+                        mask)
                     q = f.bytes_at(f.bytes_at(c, i * c_m), j * size(self.dst))
                     f.put(mask, (y, q))
                 f.if_(last, out, lambda: f.put(mask, (x, p)))

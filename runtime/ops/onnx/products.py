@@ -90,6 +90,11 @@ def product(b, x, y):
     return b.cast(b.MatMul(b.cast(x, wide), b.cast(y, wide)), x.dtype)
 
 
+def unrounded_product(b, x, y):
+    """The op `unrounded_matmul`."""
+    return product(b, *(b.cast(a, "f32") if a.dtype in HALF else a for a in (x, y)))
+
+
 def complex_product(b, x, y):
     """The op `matmul` of complex numbers: four products of real ones."""
     (a, c), (d, e) = b.parts_of(x), b.parts_of(y)
