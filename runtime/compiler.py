@@ -1,6 +1,8 @@
 """`whet.compile`, under the name and with the options that PyTorch programs use. It
 leads to `whet.jit.trace`."""
 
+import contextlib
+import threading
 from typing import Any
 
 from . import declared_for_tracing as _declared_for_tracing
@@ -81,15 +83,37 @@ def disable(fn=None, recursive=True, *, reason=None):
 is_dynamo_compiling = is_compiling
 
 
+_exports = threading.local()
+
+
+@contextlib.contextmanager
+def exporting():
+    """What runs inside, in this thread, is being exported.
+
+    >>> import whet
+    >>> with whet.compiler.exporting():
+    ...     whet.compiler.is_exporting()
+    True
+    """
+    before, _exports.run = is_exporting(), True
+    try:
+        yield
+    finally:
+        _exports.run = before
+
+
 @_declared_for_tracing.goes_by_no_size
 def is_exporting():
-    """False: what is exported is a recording of a plain run.
+    """Is this run one that `whet.export` makes? Programs ask, to leave out what depends on data.
 
     >>> import whet
     >>> whet.compiler.is_exporting()
     False
+    >>> asks = whet.export(lambda x: x * 2 if whet.compiler.is_exporting() else x, whet.ones(1))
+    >>> asks(whet.ones(1))
+    tensor([2.])
     """
-    return False
+    return getattr(_exports, "run", False)
 
 
 def allow_in_graph(fn):

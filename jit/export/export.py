@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from whet import compiler
 from whet.amp import autocast
 from whet.dtypes import bfloat16, float16
 from whet.ir.graph import Graph
@@ -82,7 +83,7 @@ def export(
 
     `dtype=whet.bfloat16` (or float16) makes products and convolutions in that type, as `autocast`
     does: their weights are held in it."""
-    with in_type(dtype):
+    with compiler.exporting(), in_type(dtype):
         return _exported(_wrapped(fn), checked(rewrites), dynamic, args, kwargs)
 
 

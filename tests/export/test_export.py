@@ -489,3 +489,18 @@ def test_other_types_and_arrays_are_refused_with_what_to_do():
 def test_a_signature_says_parameters_and_types():
     exported = whet.export(lambda a, b=2: {"y": a * b}, whet.ones(3))
     assert repr(exported.signature) == "(a, b): a: f32[3] -> y: f32[3]"
+
+
+def test_code_that_asks_is_told_that_it_is_exported():
+    """As packages do that skip by it what data decides."""
+    def attend(x, mask):
+        if not whet.compiler.is_exporting() and mask.all():
+            return x
+        return x.masked_fill(~mask, 0.0)
+    x, some = whet.randn(3), whet.tensor([True, False, True])
+    exported = whet.export(attend, x, whet.ones(3, dtype=whet.bool))
+    assert exported(x, some).tolist() == attend(x, some).tolist()
+    assert not whet.compiler.is_exporting()
+    with pytest.raises(ZeroDivisionError):
+        whet.export(lambda x: x / (1 // 0), x)
+    assert not whet.compiler.is_exporting()
