@@ -14,7 +14,7 @@ def cudagraph_mark_step_begin() -> None: """Nothing: launches are recorded witho
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any: """A function that is not recorded: here any may be, so it is the function itself."""
 def is_compiling() -> bool: """False, as in eager mode: what a traced function does must not depend on its being traced."""
 def is_dynamo_compiling() -> bool: """False, as in eager mode: what a traced function does must not depend on its being traced."""
-def is_exporting() -> bool: """False: what is exported is a recording of a plain run."""
+def is_exporting() -> bool: """Is this run one that `whet.export` makes? Programs ask, to leave out what depends on data."""
 def list_backends(exclude_tags: Sequence[str] = ...) -> list[str]: """The names of compilers: there is one, and other names lead to it."""
 def reset() -> None: """Forget what was compiled: recordings go with their functions, so there is nothing to do."""
 
