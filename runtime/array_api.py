@@ -304,7 +304,7 @@ def take_along_axis(x, indices, /, *, axis=-1):
     return _F["take_along_dim"](x, indices.to(int64), axis)
 
 
-def diff(x, /, n=1, *, axis=-1, prepend=None, append=None):
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     """The n-th difference along an axis."""
     return _F["diff"](x, n, axis, prepend, append)
 
@@ -503,7 +503,9 @@ def _publish():
                 "ones_like zeros zeros_like").split()
     for name, fn in list(globals().items()):
         if _inspect.isfunction(fn) and not name.startswith("_"):
-            globals()[name] = _makes_arrays(fn) if name in creating else _keeps_arrays(fn)
+            made = _makes_arrays(fn) if name in creating else _keeps_arrays(fn)
+            made.__module__ = __name__       # where pickles find it
+            globals()[name] = made
 
 
 __all__ = [_n for _n in dir() if not _n.startswith("_")]

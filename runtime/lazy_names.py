@@ -12,13 +12,14 @@ NONE: Mapping[str, str] = {}
 
 
 def lazy_names(module: str, modules: Mapping[str, str] = NONE, members: Mapping[str, str] = NONE,
-               otherwise: Callable[[str], Any] = lambda name: None,
+               otherwise: Callable[[str], Any] = lambda name: None, is_quick: bool = False,
                ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and the `__dir__` of a module.
 
     `modules`: paths of modules, relative to this one, by the names under which it offers them.
     `members`: by the names of functions and classes, the path of the module that defines each.
     `otherwise`: finds a name that is in neither, and that `dir()` need not list; or gives None.
+    `is_quick`: do members stay in the module, where the next look finds them?
     """
     def missing(name: str) -> AttributeError:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -34,7 +35,8 @@ def lazy_names(module: str, modules: Mapping[str, str] = NONE, members: Mapping[
                 raise
         if name in members:
             found = getattr(importlib.import_module("." + members[name], module), name)
-            setattr(sys.modules[module], name, found)    # the next look finds it there
+            if is_quick:
+                setattr(sys.modules[module], name, found)
             return found
         found = otherwise(name)
         if found is None:

@@ -25,7 +25,7 @@ __getattr__, __dir__ = _lazy_names(
     modules={name: name for name in (
         "anomaly_mode", "forward_ad", "functional", "grad_mode", "graph", "profiler")},
     members={"backward": "engine", "grad": "gradients", "Function": "function",
-             "set_multithreading_enabled": "grad_mode"})
+             "set_multithreading_enabled": "grad_mode"}, is_quick=True)
 
 
 # now, and not when it is asked for: programs import the module too, which must not take the name

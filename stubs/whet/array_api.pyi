@@ -64,7 +64,7 @@ def cosh(x: Tensor, /) -> Tensor: """`cosh` of the array API standard. See `whet
 def count_nonzero(x: Tensor, /, *, axis: Dims | None = None, keepdims: _bool = False) -> Tensor: """The number of elements that are not zero."""
 def cumulative_prod(x: Tensor, /, *, axis: Dims | None = None, dtype: dtype | None = None, include_initial: _bool = False) -> Tensor: """The running prod along an axis, from its start value if `include_initial`."""
 def cumulative_sum(x: Tensor, /, *, axis: Dims | None = None, dtype: dtype | None = None, include_initial: _bool = False) -> Tensor: """The running sum along an axis, from its start value if `include_initial`."""
-def diff(x: Tensor, /, n: int = 1, *, axis: Dims = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor: """The n-th difference along an axis."""
+def diff(x: Tensor, /, *, axis: Dims = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor: """The n-th difference along an axis."""
 def divide(x1: Tensor, x2: Tensor, /) -> Tensor: """`divide` of the array API standard. See `whet.true_divide`."""
 def empty(shape: Ints, *, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """A tensor whose elements are whatever lay there."""
 def empty_like(x: Tensor, /, *, dtype: dtype | None = None, device: Device | None = None) -> Tensor: """`empty_like` of the array API standard."""

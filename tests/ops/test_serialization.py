@@ -468,7 +468,7 @@ def test_a_shortened_file_of_pytorch_is_an_error(name, tmp_path):
 
 
 @pytest.mark.parametrize("module", ["whet", "whet.nn.functional", "whet.linalg", "whet.special",
-                                    "whet.fft", "whet.nn.utils"])
+                                    "whet.fft", "whet.nn.utils", "whet.array_api"])
 def test_public_functions_are_pickled_by_name(module):
     module = importlib.import_module(module)
     functions = [getattr(module, n) for n in dir(module) if not n.startswith("_")]

@@ -14,8 +14,7 @@ MODULES = (("whet", "whet.nn.functional", "whet.linalg", "whet.fft", "whet.speci
 VARIADIC = {
     "Tensor", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_arrays",
     "broadcast_shapes", "broadcast_tensors", "cartesian_prod", "chain_matmul", "einsum", "empty",
-    "export",
-    "meshgrid", "ones", "rand", "randn", "sum_to_size", "zeros"}
+    "export", "load", "meshgrid", "ones", "rand", "randn", "sum_to_size", "summary", "zeros"}
 
 
 def functions(module):
