@@ -1,11 +1,10 @@
 """`whet.compile`, under the name and with the options that PyTorch programs use. It
 leads to `whet.jit.trace`."""
 
-import contextlib
-import threading
 from typing import Any
 
 from . import declared_for_tracing as _declared_for_tracing
+from . import export_runs as _export_runs
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
            "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
@@ -83,25 +82,6 @@ def disable(fn=None, recursive=True, *, reason=None):
 is_dynamo_compiling = is_compiling
 
 
-_exports = threading.local()
-
-
-@contextlib.contextmanager
-def exporting():
-    """What runs inside, in this thread, is being exported.
-
-    >>> import whet
-    >>> with whet.compiler.exporting():
-    ...     whet.compiler.is_exporting()
-    True
-    """
-    before, _exports.run = is_exporting(), True
-    try:
-        yield
-    finally:
-        _exports.run = before
-
-
 @_declared_for_tracing.goes_by_no_size
 def is_exporting():
     """Is this run one that `whet.export` makes? Programs ask, to leave out what depends on data.
@@ -113,7 +93,7 @@ def is_exporting():
     >>> asks(whet.ones(1))
     tensor([2.])
     """
-    return getattr(_exports, "run", False)
+    return _export_runs.is_exporting()
 
 
 def allow_in_graph(fn):

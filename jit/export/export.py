@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from whet import compiler
 from whet.amp import autocast
 from whet.dtypes import bfloat16, float16
+from whet.export_runs import exporting
 from whet.ir.graph import Graph
 from whet.ir.interpret import interpret
 from whet.passes.pipeline import REWRITES
@@ -83,7 +83,7 @@ def export(
 
     `dtype=whet.bfloat16` (or float16) makes products and convolutions in that type, as `autocast`
     does: their weights are held in it."""
-    with compiler.exporting(), in_type(dtype):
+    with exporting(), in_type(dtype):
         return _exported(_wrapped(fn), checked(rewrites), dynamic, args, kwargs)
 
 
