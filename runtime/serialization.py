@@ -289,6 +289,8 @@ class _Writer:
                            "view": [dtypes.FROM_NUMPY[a.dtype].name, list(a.shape), list(a.strides),
                                                    address(a) - low]}
         for i, t in enumerate(self.tensors):
+            if not t.is_cpu and not t.is_meta:
+                refs[i]["device"] = str(t.device)
             if t.is_meta:
                 refs[i]["meta"] = [t.dtype.name, list(t.shape), list(t.stride())]
             if arrays[i].dtype == np.complex128:
@@ -476,7 +478,8 @@ class _Reader:
                 t = empty_strided(shape, stride, dtype=dtypes.NAMED[name], device="meta")
                 t = self.place(t)
             else:
-                t = self.place(shown(wrap(a)))       # several may share the memory
+                # several may share the memory
+                t = self.place(shown(wrap(a)), ref.get("device", "cpu"))
             if "class" in ref:
                 cls = _CLASSES[ref["class"]]
                 t = (cls(t, ref.get("requires_grad", False)) if cls is Parameter else cls(
@@ -494,8 +497,14 @@ class _Reader:
             return t if moved is None else moved
         if isinstance(where, dict):
             where = where.get(came_from)
-        where = came_from if where is None else where
-        return t if where == "cpu" or t.is_meta else t.to(device=where)
+        if where is not None or t.is_meta or came_from == "cpu":
+            return t if where in (None, "cpu") or t.is_meta else t.to(device=where)
+        try:
+            return t.to(device=came_from)
+        except RuntimeError as error:
+            error.add_note(f"load: a tensor in {self.name} was on {came_from!r}; "
+                           "map_location='cpu' loads it to the CPU.")
+            raise
 
     def unpickle(self, node):
         if self.weights_only:

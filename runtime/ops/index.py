@@ -302,9 +302,12 @@ def _part(self, index):
 
 
 def _beside(t, places):
-    """Index tensors on the device of what they index."""
+    """Index tensors on the device of what they index, where they may lie on the CPU."""
     if devices.beyond is None or all([type(x._array) is np.ndarray for x in (t, *places)]):
         return places
+    if any([i.device != t.device and not i.is_cpu for i in places]):
+        raise RuntimeError("indices should be either on cpu or on the same device as the indexed "
+                           f"tensor ({t.device})")
     return [i.to(t.device) for i in places]
 
 

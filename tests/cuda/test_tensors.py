@@ -202,6 +202,38 @@ def test_modules_move_and_their_state_goes_with_them(gpus):
     assert bits(state["weight"]) == bits(other.weight) and m.cpu().weight.is_cpu
 
 
+def test_a_file_says_where_its_tensors_were(gpus):
+    def loaded(where):
+        file.seek(0)
+        return {k: str(t.device) for k, t in whet.load(file, map_location=where).items()}
+    here, told = {"a": "cuda:0", "b": "cuda:1", "c": "cpu"}, []
+    file = io.BytesIO()
+    whet.save({k: nn.Parameter(whet.ones(2, device=d)) for k, d in here.items()}, file)
+    assert loaded(None) == here
+    assert loaded({"cuda:1": "cuda:0"}) == here | {"b": "cuda:0"}
+    assert set(loaded("cpu").values()) == {"cpu"}
+    assert set(loaded(lambda t, where: told.append((t.is_cpu, where)) or t).values()) == {"cpu"}
+    assert told == [(True, d) for d in here.values()]
+    with device_state.use(SimulatedDriver(devices=1)):      # a machine that has fewer
+        file.seek(0)
+        with pytest.raises(RuntimeError, match="ordinal: cuda:1, there is 1") as failed:
+            whet.load(file)
+        assert "map_location='cpu' loads it to the CPU" in failed.value.__notes__[0]
+        assert set(loaded("cpu").values()) == {"cpu"}
+
+
+def test_indices_of_a_device_do_not_index_the_cpu(gpus):
+    x, places = whet.arange(4.0), whet.tensor([2, 0], device="cuda")
+    mask = whet.tensor([True, False, True, False], device="cuda")
+    for index in (places, mask, (places,), (None, places)):
+        with pytest.raises(RuntimeError, match=r"indices should be either on cpu or on the same "
+                                               r"device as the indexed tensor \(cpu\)"):
+            x[index]
+    with pytest.raises(RuntimeError, match="indices should be"):
+        x[places] = whet.ones(2)
+    assert x.cuda()[places.cpu()].tolist() == [2.0, 0.0] and x.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
 @needs_triton
 def test_operands_on_several_devices_are_told_of(gpus):
     x, y, z = whet.ones(2), whet.ones(2).cuda(), whet.ones(2).to("cuda:1")
