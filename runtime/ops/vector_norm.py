@@ -83,9 +83,15 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return r
 
 
-def norms_of_each(tensors):
-    """The 2-norm of each of several tensors of one type, in a vector."""
-    norms = apply(std_root, (apply(squares_of_each, tuple(tensors), {}),), {})
+def norms_of_each(tensors, simple):
+    """The 2-norm of each of several tensors of one type, in a vector. One question is asked of all
+    of them: on a device each is a wait. Are they `simple`, so that one op sums them?"""
+    if simple:
+        squares = apply(squares_of_each, tuple(tensors), {})
+    else:
+        squares = FUNCTIONS["stack"]([apply(sum_squares_op, (t,), {"dim": None, "keepdim": False})
+                                      for t in tensors])
+    norms = apply(std_root, (squares,), {})
     if ask(out_of_range, norms):
         return FUNCTIONS["stack"]([vector_norm(t) for t in tensors])
     return norms

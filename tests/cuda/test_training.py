@@ -132,3 +132,23 @@ def test_a_step_is_one_kernel_for_each_parameter(gpus, monkeypatch, name, option
     for got, want in zip(*found[::-1], strict=True):
         same(got, want)
         assert got._version == want._version
+
+
+@pytest.mark.parametrize("size", (1.0, 1e30, 1e-30))
+def test_norms_of_gradients_are_waited_for_together(gpus, monkeypatch, size):
+    """Whether a norm is out of range is asked of all of them, and of theirs: in two waits however
+    many there are. With the CPU's bits, also where squares overflow or vanish."""
+    found, waits = [], []
+    for device in ("cpu", "cuda"):
+        whet.manual_seed(0)
+        ps = [whet.zeros(n, device=device, requires_grad=True) for n in range(1, 8)]
+        for p in ps:
+            p.grad = whet.randn(p.shape[0]).to(device) * size
+        with monkeypatch.context() as patches:
+            for name in ("synchronize", "synchronize_stream", "synchronize_event"):
+                patches.setattr(gpus.driver, name, lambda *a, f=getattr(gpus.driver, name):
+                                waits.append(a) or f(*a))
+            found.append([nn.utils.clip_grad_norm_(ps, 1.0), *(p.grad for p in ps)])
+    assert size != 1.0 or len(waits) <= 2, waits
+    for got, want in zip(*found[::-1], strict=True):
+        same(got, want)

@@ -23,8 +23,12 @@ def _norm_of_norms(tensors, norm_type):
     if not tensors:
         return whet.tensor(0.0)
     # squares of halves vanish, or overflow, where the norm does not
-    if norm_type == 2.0 and are_simple(tensors) and tensors[0].dtype.itemsize > 2:
-        return norms_of_each(tensors).norm(norm_type)
+    first = tensors[0]
+    if norm_type == 2.0 and first.dtype in (whet.float32, whet.float64):
+        simple = are_simple(tensors)
+        if simple or first.is_cuda and all(
+                t.device == first.device and t.dtype is first.dtype for t in tensors):
+            return norms_of_each(tensors, simple).norm(norm_type)
     norms = [t.norm(norm_type) for t in tensors]
     return whet.stack(norms).norm(norm_type)
 
