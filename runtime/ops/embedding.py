@@ -119,6 +119,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     return rows.reshape(*input.shape, weight.shape[1])
 
 
+def _added(count, owner, rows):
+    """The sums of the rows that each owner has, one row after the other."""
+    return F["zeros"](count, *rows.shape[1:], dtype=rows.dtype,
+                      device=rows.device).index_add(0, owner, rows)
+
+
 class EqualBags:
     """The rows of a matrix of indices: bags of one length, whose rows lie one after the other."""
 
@@ -130,6 +136,11 @@ class EqualBags:
 
     def sum(self, rows):
         return self._apart(rows).sum(1)
+
+    def sum_in_order(self, rows):
+        """The sums, one row after the other, as `sum_of` adds them."""
+        owner = F["arange"](self.count, device=rows.device).unsqueeze(1)
+        return _added(self.count, owner.expand(self.count, self.width).reshape(-1), rows)
 
     def sum_of(self, table, index, weights=None):
         """The sums of bags of rows of a table, times their weights, one row after the other: none
@@ -167,9 +178,10 @@ class UnequalBags:
     def sum(self, rows):
         """The sums of bags of rows, one row after the other."""
         if not _has_kernel(rows):
-            return F["zeros"](self.count, *rows.shape[1:], dtype=rows.dtype,
-                              device=rows.device).index_add(0, self.owner(), rows)
+            return _added(self.count, self.owner(), rows)
         return self.sum_of(rows, F["arange"](self.n))
+
+    sum_in_order = sum
 
     def sum_of(self, table, index, weights=None):
         """The sums of bags of a table's rows, times their weights: a product of a sparse matrix,
@@ -190,6 +202,11 @@ class UnequalBags:
 def _has_kernel(rows):
     """Is there a kernel for sums of such rows?"""
     return rows.device.type == "cpu" and rows.dtype in (float32, float64)
+
+
+def _needs_order(rows):
+    """Are there kernels for such rows on the CPU, in whose order a GPU is to add?"""
+    return rows.is_cuda and rows.dtype in (float32, float64)
 
 
 @asked(lambda x, _: ~scalar.eq(x, 0))
@@ -265,8 +282,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     check_one_type("embedding_bag", weight=weight, per_sample_weights=per_sample_weights)
     bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
-    if mode != "max" and _has_kernel(weight) and not (
-            sparse or scale_grad_by_freq or max_norm is not None or padding_idx is not None):
+    plain = not (sparse or scale_grad_by_freq or max_norm is not None or padding_idx is not None)
+    if mode != "max" and plain and _has_kernel(weight):
         _check_rows("embedding", flat, weight.shape[0])
         factors = None if per_sample_weights is None else per_sample_weights.reshape(-1)
         r = bags.sum_of(weight, cast(flat, int64), factors)
@@ -279,7 +296,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         rows = F["where"](keep, rows, 0.0)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
-    r = bags.sum(rows)
+    r = bags.sum_in_order(rows) if plain and _needs_order(rows) else bags.sum(rows)
     if mode == "sum":
         return r
     return r / (bags.lengths(rows) if keep is None else bags.sum(keep.to(rows.dtype)).clamp_min(1))

@@ -3,6 +3,7 @@ whatever the order in which programs run; bad indices become eager's errors."""
 import numpy as np
 import pytest
 import whet
+import whet.nn.functional as F
 from whet.cuda import device_state
 from whet.cuda.simulated.driver import SimulatedDriver
 from whet.passes.lower_triton import indexed, sorted_rows
@@ -179,6 +180,19 @@ def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
         x[..., :1] = float("nan")
         both(lambda x: tuple(x.cummin(dim)), x)
         both(lambda x: tuple((x * 2).long().cummax(dim)), x)
+
+
+@pytest.mark.parametrize("mode", ("sum", "mean", "max"))
+@pytest.mark.parametrize("width", (0, 1, 3, 40))
+def test_rows_of_bags_are_added_in_the_cpus_order(gpus, mode, width):
+    i, table = whet.randint(0, 50, (6, width)), whet.randn(50, 19)
+    table[3] = -0.0
+    for dtype in (whet.float32, whet.float64, whet.float16):
+        both(lambda i, t: F.embedding_bag(i, t, mode=mode), i, table.to(dtype))
+    if width:
+        both(lambda i, t: F.embedding_bag(i, t, mode=mode, padding_idx=3), i, table)
+        both(lambda i, t, at: F.embedding_bag(i.reshape(-1), t, at, mode=mode), i, table,
+             whet.arange(0, 6 * width, width))
 
 
 # ---- planted faults ------------------------------------------------------------------------------
