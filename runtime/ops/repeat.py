@@ -128,14 +128,19 @@ def _each_repeated(out, a, repeats, dim):
     ]
 
 
-def _each_outlined(a, repeats, dim):
+def _each_shape(a, repeats, dim):
     if not isinstance(repeats, int) and len(repeats) != a.shape[dim]:
         raise ValueError(f"{len(repeats)} numbers of repeats of {a.shape[dim]} slices")
     n = a.shape[dim] * repeats if isinstance(repeats, int) else sum(repeats)
-    return (Outline((*a.shape[:dim], n, *a.shape[dim + 1 :]), a.dtype),)
+    return *a.shape[:dim], n, *a.shape[dim + 1 :]
 
 
-repeat_interleave_op.moves, repeat_interleave_op.makes = _each_repeated, _each_outlined
+def _each_outlined(a, repeats, dim):
+    return (Outline(_each_shape(a, repeats, dim), a.dtype),)
+
+
+repeat_interleave_op.moves, repeat_interleave_op.shape = _each_repeated, _each_shape
+repeat_interleave_op.makes = _each_outlined
 repeat_interleave_op.any_sizes = True
 
 

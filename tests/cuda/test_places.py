@@ -182,6 +182,19 @@ def test_running_results_are_joined_in_the_cpus_order(gpus, shape, dim):
         both(lambda x: tuple((x * 2).long().cummax(dim)), x)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_slices_are_repeated(gpus, dtype):
+    x = (whet.randn(2, 3, 5) * 10).abs().to(dtype)
+    for repeats in (0, 1, 3):
+        for dim in (0, 1, 2, None):
+            both(lambda x, n=repeats, d=dim: x.repeat_interleave(n, d), x)
+    both(lambda x: x.mT[:, ::2].repeat_interleave(2, 1), x)
+    both(lambda x: x[:0].repeat_interleave(2, 0), x)
+    if dtype.is_floating_point:
+        both(lambda x: whet.autograd.grad((y := x.clone().requires_grad_())
+                                          .repeat_interleave(3, 1).square().sum(), y)[0], x)
+
+
 @pytest.mark.parametrize("mode", ("sum", "mean", "max"))
 @pytest.mark.parametrize("width", (0, 1, 3, 40))
 def test_rows_of_bags_are_added_in_the_cpus_order(gpus, mode, width):
