@@ -152,6 +152,14 @@ def broadcast_shapes(*shapes):
     return tuple(out)
 
 
+def broadcasts_to(shape, target):
+    """Does a tensor of this shape broadcast to another shape, with no dimension of that changed?"""
+    try:
+        return np.broadcast_shapes(shape, target) == tuple(target)
+    except ValueError:
+        return False
+
+
 def bound(start, stop, step, n):
     """A slice's start and stop as Python counts them, for a dimension of size n; start <= stop."""
     start = 0 if start is None else max(start + n, 0) if start < 0 else min(start, n)

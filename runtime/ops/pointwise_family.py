@@ -23,6 +23,7 @@ from ..cpu.pointwise import Pointwise
 from ..dtypes import BOOL, COMPLEX, FLOAT, FROM_NUMPY, INT, STORED
 from ..ir.outline import numeral
 from ..ir.symbolic_size import SYMBOLIC
+from ..size_arguments import broadcasts_to
 from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
@@ -572,15 +573,10 @@ def check_fits(r, t, name):
         raise RuntimeError(
             f"{name}: result type {rd.letter} can't be cast to the desired output type "
             f"{t.dtype.letter}")
-    if r.shape != t._array.shape:
-        try:
-            ok = np.broadcast_shapes(r.shape, t._array.shape) == t._array.shape
-        except ValueError:
-            ok = False
-        if not ok:
-            raise RuntimeError(
-                f"{name}: output with shape {list(t._array.shape)} doesn't match the broadcast "
-                f"shape {list(r.shape)}")
+    if r.shape != t._array.shape and not broadcasts_to(r.shape, t._array.shape):
+        raise RuntimeError(
+            f"{name}: output with shape {list(t._array.shape)} doesn't match the broadcast "
+            f"shape {list(r.shape)}")
 
 
 def _write_pointwise(op, t, arrays, name):

@@ -1,8 +1,7 @@
 """Weighted sums of a tensor and a product: `addmm` and its like."""
-import numpy as np
-
 from ..autograd import modes
 from ..dtypes import BOOL, INT
+from ..size_arguments import broadcasts_to
 from . import docstrings
 from .argument_guards import guard
 from .contract import (
@@ -68,11 +67,7 @@ def _affine_in_halves(name, product, input, a, b, beta, alpha):
 
 
 def _check_fits(name, input, r):
-    try:
-        fits = np.broadcast_shapes(input.shape, r.shape) == tuple(r.shape)
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(input.shape, r.shape):
         raise RuntimeError(
             f"{name}: the input of shape {tuple(input.shape)} does not broadcast to the "
             f"product's {tuple(r.shape)}")

@@ -62,14 +62,14 @@ def _calls(op, dtype, seed):
         return []
 
 
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("bound", [0, 4, None])
 @pytest.mark.parametrize("name", test_ops.TESTED)
 def test_repeated_calls_write_all_of_their_results(name, bound, monkeypatch):
     if bound is not None:
         monkeypatch.setattr(pointwise, "SMALL_COPY", bound)
         monkeypatch.setattr(pointwise, "PLAIN_COPY", 8 * bound)
-    op = REGISTRY[name]
+    op, compared = REGISTRY[name], 0
     for dtype in CAST_BEFORE.get(name, TYPES):
         for one, other in zip(_calls(op, dtype, 0), _calls(op, dtype, 1)):
             repeated_calls.forget()
@@ -79,6 +79,8 @@ def test_repeated_calls_write_all_of_their_results(name, bound, monkeypatch):
                 continue
             for _ in range(ROUNDS):
                 assert [_come_to(op, sample) for sample in (one, other)] == first, (dtype, one)
+            compared += 1
+    assert compared
 
 
 MOVES = {
