@@ -96,7 +96,7 @@ def checked_size(size, op):
     for s in size:
         if s < 0:
             raise RuntimeError(f"{op}: Dimension size must be non-negative, got {list(size)}.")
-    if prod(size) >= 1 << 62 or size and max(size) >= 1 << 62:
+    if prod(size) >= 1 << 60 or size and max(size) >= 1 << 62:
         raise RuntimeError(f"{op}: Storage size calculation overflowed with sizes={list(size)}")
     return size
 

@@ -93,14 +93,18 @@ def _check_alpha(input, other, alpha):
             "For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, bool) and (_kind(input) != BOOL or _kind(other) != BOOL):
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and _kind(input) < COMPLEX and _kind(other) < COMPLEX:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number.")
 
 
 @_of_numbers
 def _add(input, other, alpha):
     """input + alpha * other."""
+    if type(alpha) is not int:
+        _check_alpha(input, other, alpha)
     if alpha == 1:
         return p.add_op, (input, other)
-    _check_alpha(input, other, alpha)
     return p.add_scaled, (input, other, alpha)
 
 
@@ -115,9 +119,10 @@ def _sub(input, other, alpha):
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
             "trying to invert a mask, use the `~` or `logical_not()` operator instead.")
+    if type(alpha) is not int:
+        _check_alpha(input, other, alpha)
     if alpha == 1:
         return p.sub_op, (input, other)
-    _check_alpha(input, other, alpha)
     return p.add_scaled, (input, other, -alpha)
 
 

@@ -28,8 +28,6 @@ from .view_parts import slice_op
 def _reinterpret(a, dtype):
     if a.itemsize == dtype.itemsize or not a.ndim:
         return a.view(dtype.np)
-    if a.shape[-1] != 1 and a.strides[-1] != a.itemsize and a.size:
-        raise RuntimeError("self.stride(-1) must be 1 to view a tensor of another element size")
     if a.flags.c_contiguous:
         return a.view(dtype.np)
     size = a.shape[-1] * a.itemsize // dtype.itemsize
@@ -53,6 +51,26 @@ view_dtype_op = ViewOp("view_dtype",
                        batch=native)
 
 
+def _check_strides(t, dtype):
+    """Raise where elements of another size don't lie one after the other, as parts of those of
+    `dtype` or as a whole number of them."""
+    def check(holds, what, must, got):
+        if not holds:
+            raise RuntimeError(f"self.{what} must be {must} to view {t.dtype.letter} as "
+                               f"{dtype.letter} (different element sizes), but got {got}")
+    strides = t.stride()
+    ratio = dtype.itemsize // t.dtype.itemsize
+    if ratio and t._array.size:
+        offset = t.storage_offset()
+        check(offset % ratio == 0, "storage_offset()", f"divisible by {ratio}", offset)
+    if t._array.size and t._array.shape[-1] != 1:
+        check(strides[-1] == 1, "stride(-1)", "1", strides[-1])
+    if ratio:
+        for d, step in enumerate(strides[:-1]):
+            check(step % ratio == 0 or t._array.shape[d] == 1, f"stride({d})",
+                  f"divisible by {ratio}", step)
+
+
 def view_as_type(self, dtype):
     a, item = self._array, self._array.itemsize
     if dtype.itemsize != item:
@@ -64,6 +82,7 @@ def view_as_type(self, dtype):
             raise RuntimeError(f"self.size(-1) must be divisible by {dtype.itemsize // item} to "
                                f"view {self.dtype.letter} as {dtype.letter} (different element "
                                f"sizes), but got {a.shape[-1]}")
+        _check_strides(self, dtype)
     return (self.view_as(self) if dtype is self.dtype
             else apply(view_dtype_op, (self,), {"dtype": dtype}))
 

@@ -34,12 +34,17 @@ def new_array(shape, dtype, memory_format=None):
             np.argsort(memory_format).tolist())
     if memory_format is None or memory_format is contiguous_format:
         return empty_array(shape, dtype)
+    return new_array(shape, dtype, format_order(memory_format, len(shape)))
+
+
+def format_order(memory_format, ndim):
+    """The dimensions of a tensor in the order in which one of its formats puts them in memory, the
+    outermost first."""
     if memory_format is channels_last or memory_format is channels_last_3d:
         n = 4 if memory_format is channels_last else 5
-        if len(shape) != n:
+        if ndim != n:
             raise RuntimeError(f"required rank {n} tensor to use {memory_format!r} format")
-        return empty_array((shape[0], *shape[2:], shape[1]),
-                           dtype).transpose(0, n - 1, *builtins.range(1, n - 1))
+        return (0, *builtins.range(2, n), 1)
     raise RuntimeError(f"memory format {memory_format!r} is not supported here")
 
 
@@ -140,6 +145,13 @@ def finish(t, op, out, requires_grad, device=None):
 
 def float_dtype(dtype):
     return dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+
+
+def check_real(own, dtype):
+    """Raise TypeError where data of a complex type are to become numbers of another kind."""
+    if own.category == COMPLEX and dtype.category not in (COMPLEX, BOOL):
+        raise TypeError(
+            f"must be real number, not complex: the data are complex and cannot become {dtype}")
 
 
 # ---- one value everywhere ------------------------------------------------------------------------

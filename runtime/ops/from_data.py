@@ -14,6 +14,7 @@ from ..tensor import Size, Tensor, shown, wrap
 from .creation import (
     cast_number,
     check_options,
+    check_real,
     empty,
     float_dtype,
     full_op,
@@ -76,7 +77,8 @@ def _leaf_dtype(x):
         return dtypes.int64
     if hasattr(t, "__float__"):
         return dtypes.get_default_dtype()
-    raise RuntimeError(f"Could not infer dtype of {t.__name__}")
+    raise (TypeError(f"new(): invalid data type '{t.__name__}'") if issubclass(t, str) else
+           RuntimeError(f"Could not infer dtype of {t.__name__}"))
 
 
 class _Scan:
@@ -222,6 +224,7 @@ def array_of(data, dtype=None):
             return array_of(np.asarray(data), dtype)
         own = _leaf_dtype(data)
         value = data if isinstance(data, numbers.Number) else _plain(data)
+        check_real(own, dtype or own)
         return _number_array(value, dtype or own), True
     if hasattr(data, "__array_interface__"):
         return array_of(np.asarray(data), dtype)
@@ -252,17 +255,14 @@ def _number_array(value, dtype):
 
 def _list_array(values, own, dtype, shape):
     """Nested lists of numbers as an array."""
-    if own.category == COMPLEX and dtype.category != COMPLEX:
-        raise TypeError(
-            f"must be real number, not complex: the data are complex and cannot become {dtype}")
+    check_real(own, dtype)
     if dtype.category == INT and own.category <= INT:
         try:
             a = np.array(values, np.int64)
         except OverflowError:
             if dtype.name != "uint64":
                 raise ValueError("Overflow when unpacking long long") from None
-            a = np.array(values, np.uint64)
-            return a.reshape(shape)
+            return np.array(values, np.uint64).reshape(shape)
         if dtype.itemsize < 8:
             bits = 8 * dtype.itemsize
             low = -(1 << bits - 1) if dtype.is_signed else -(1 << bits) + 1

@@ -42,7 +42,7 @@ def _as_tuple(index):
     if isinstance(index, tuple):
         return tuple(index)
     if type(index) is list and len(index) < 32 and any(
-            is_tensor(i) or isinstance(i, list | tuple | np.ndarray
+            is_tensor(i) or isinstance(i, list | tuple | np.ndarray | builtins.range
                                        | builtins.slice) or i is None or i is ... for i in index):
         return tuple(index)
     return (index,)
@@ -369,6 +369,11 @@ def __setitem__(self, index, value):
         _put_in_part(self, index, value)
 
 
+def __delitem__(self, index):
+    """Refused: a tensor has its size, and an index gives what is left."""
+    raise TypeError("Tensor does not support deleting items")
+
+
 @guard
 def _put_in_part(self, index, value):
     """Write to the part of a tensor that an index of any kind names, with a record where one is
@@ -424,7 +429,7 @@ def _fitted_part(part, src):
     return src
 
 
-METHODS["__setitem__"] = __setitem__
+METHODS["__setitem__"], METHODS["__delitem__"] = __setitem__, __delitem__
 
 
 def _put_arguments(t, indices, values):

@@ -115,8 +115,8 @@ def _fitting(tensors, dim):
         :1
     ]  # empty vectors join with anything
     n = kept[0]._array.ndim
-    d = dims.one(dim, n)
     want = kept[0]._array.shape
+    d = 0 if want == (0,) and len(kept) < len(tensors) else dims.one(dim, n)
     for i, t in enumerate(kept):
         s = t._array.shape
         if len(s) != n:

@@ -10,9 +10,10 @@ from .out_memory import put_out
 from .public_functions import PUBLIC, asked
 
 
-def with_out(fn, name=None, casts=False):
+def with_out(fn, name=None, casts=False, decides=False):
     """A function that takes `out=` too: the result, or each of several, is put there. Where it
-    `casts`, that may have another type."""
+    `casts`, that may have another type; where that `decides`, its type is the function's `dtype`.
+    """
     inner, name = guard(fn), name or fn.__name__
 
     @functools.wraps(fn)
@@ -21,6 +22,8 @@ def with_out(fn, name=None, casts=False):
             said = asked(call, args, {**kwargs, "out": out})
             if said is not MINE:
                 return said
+        if decides and registry.is_tensor(out):
+            kwargs["dtype"] = type_to_make(kwargs.get("dtype"), out)
         r = inner(*args, **kwargs)
         if out is None:
             return r

@@ -76,6 +76,14 @@ def _number(x):
     return x
 
 
+def _finished(made, name, out, requires_grad, device):
+    """The result of a constructor of a range, or that written to `out`: one of as many elements
+    keeps its shape, and has them in row-major order."""
+    if is_tensor(out) and out.numel() == made.numel():
+        made = made.view(out.shape)
+    return finish(made, name, out, requires_grad, device)
+
+
 @function(method=False)
 def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
            requires_grad=False, pin_memory=False):
@@ -107,7 +115,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
             start = size_arguments.whole(start)              # it may go by sizes
     attrs = {"start": start, "step": step, "n": n, "dtype": dtypes.as_dtype(dtype)}
     made = made_of_numbers(arange_op, attrs, device, out)
-    return finish(made, "arange", out, requires_grad, device)
+    return _finished(made, "arange", out, requires_grad, device)
 
 
 @function(method=False)
@@ -128,7 +136,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     n = _count(start, end, step, inclusive=True)
     attrs = {"start": start, "step": step, "n": n, "dtype": float_dtype(type_to_make(dtype, out))}
     made = made_of_numbers(arange_op, attrs, device, out)
-    return finish(made, "range", out, requires_grad, device)
+    return _finished(made, "range", out, requires_grad, device)
 
 
 # elements that are made at a time: what is made of them on the way stays in the cache
@@ -199,13 +207,21 @@ def _ends(name, start, end):
                    for t, x in zip(ends, (start, end))]), {})
 
 
-def _check_real(name, dtype, *ends):
-    """Raise RuntimeError where the type holds no complex numbers, and one end is one."""
-    if dtype.category != COMPLEX and any(
-            x.dtype.category == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
-            for x in ends):
+def _type_of_ends(name, dtype, *ends):
+    """The type of numbers between two ends: `dtype`, or without one the default type, its complex
+    one for a complex end. Raise RuntimeError where the type holds no complex numbers, and one end
+    is one."""
+    is_complex = any(
+        x.dtype.category == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
+        for x in ends)
+    if dtype is None:
+        dtype = dtypes.get_default_dtype()
+        return dtype.to_complex() if is_complex else dtype
+    dtype = dtypes.as_dtype(dtype)
+    if is_complex and dtype.category != COMPLEX:
         raise RuntimeError(f"{name}(): inferred dtype complex can't be safely cast to passed dtype "
                            f"{dtype.letter}")
+    return dtype
 
 
 def _linspace(*ends, steps, dtype, endpoint=True, start=None, end=None):
@@ -242,21 +258,14 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     start, end = (x.item() if isinstance(x, np.generic) else x for x in (start, end))
-    dtype = type_to_make(dtype, out)
-    if dtype is None:
-        dtype = dtypes.get_default_dtype()
-        if any(x.dtype.category == COMPLEX if is_tensor(x) else isinstance(x, builtins.complex)
-               for x in (start, end)):
-            dtype = dtype.to_complex()
-    dtype = dtypes.as_dtype(dtype)
-    _check_real("linspace", dtype, start, end)
+    dtype = _type_of_ends("linspace", type_to_make(dtype, out), start, end)
     operands, attrs = _ends("linspace", start, end)
     attrs = {**attrs, "steps": steps, "dtype": dtype}
     if not endpoint:
         attrs["endpoint"] = False
     made = (apply(linspace_op, operands, attrs) if operands else
             made_of_numbers(linspace_op, attrs, device, out))
-    return finish(made, "linspace", out, requires_grad, device)
+    return _finished(made, "linspace", out, requires_grad, device)
 
 
 def _logspace(*ends, steps, base, dtype, start=None, end=None):
@@ -295,10 +304,9 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     steps = size_arguments.as_int(steps, "logspace", "steps", 3, size_arguments.whole)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = float_dtype(type_to_make(dtype, out))
     if base is None:
         raise TypeError("logspace(): argument 'base' must be float, not NoneType")
-    _check_real("logspace", dtypes.as_dtype(dtype), start, end)
+    dtype = _type_of_ends("logspace", type_to_make(dtype, out), start, end)
     operands, attrs = _ends("logspace", start, end)
     t = apply(logspace_op, operands, {**attrs, "steps": steps, "base": base, "dtype": dtype})
-    return finish(t, "logspace", out, requires_grad, device)
+    return _finished(t, "logspace", out, requires_grad, device)

@@ -290,7 +290,7 @@ def _reduced(op, x, dim, keepdim, dtype=None):
     return apply(op, (x,), attrs)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_decides=True)
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum of all elements, or along dimensions. Sums of integers are int64.
 
@@ -302,7 +302,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
     return _reduced(sum_op, checked_input("sum", input), dim, keepdim, dtype)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_decides=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum, NaNs counted as zero.
 
@@ -312,6 +312,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """
     if input.dtype.category < FLOAT:
         return sum(input, dim, keepdim, dtype=dtype)
+    if dtype is not None and dtypes.as_dtype(dtype).category < FLOAT:
+        return sum(input.masked_fill(input != input, 0), dim, keepdim, dtype=dtype)
     return _reduced(nansum_op, input, dim, keepdim, dtype)
 
 
@@ -353,7 +355,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_decides=True)
 @precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension.

@@ -162,7 +162,7 @@ def _scan(op, input, dim, dtype=None):
     return r if dtype is None else r.to(dtype)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_decides=True)
 def cumsum(input, dim, *, dtype=None):
     """Running sums along `dim`.
 
@@ -173,7 +173,7 @@ def cumsum(input, dim, *, dtype=None):
     return _scan(cumsum_op, input, dim, dtype)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_decides=True)
 def cumprod(input, dim, *, dtype=None):
     """Running products along `dim`.
 

@@ -8,11 +8,11 @@ from ..device_arrays import geometry
 from ..dtypes import FROM_NUMPY, get_default_dtype, uint8
 from ..ir.memory_spans import address, span
 from ..ir.outline import Outline
-from ..layouts import contiguous_format
+from ..layouts import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ..tensor import shown, wrap
 from ..tensor_properties import owner
 from .convert import resize_each
-from .creation import new_array
+from .creation import as_format, format_order, new_array
 from .onnx import shapes as in_onnx
 from .registry import Op, is_tensor
 from .sample_inputs import Sample
@@ -279,6 +279,11 @@ def resize_(self, *sizes, memory_format=contiguous_format):
     """
     _refuse_resize(self, "resize_")
     shape = size_arguments.checked_size(size_arguments.sizes(sizes, "resize_"), "resize_")
+    memory_format = as_format(memory_format)
+    if memory_format is not contiguous_format:
+        order = format_order(memory_format, len(shape))
+        self.resize_([shape[d] for d in order])
+        return self.as_strided_(shape, _strides_in_order(shape, order))
     a = self._array
     if shape == a.shape:
         return self
@@ -288,6 +293,14 @@ def resize_(self, *sizes, memory_format=contiguous_format):
     self._array = _resized(a, shape, n)
     self._bump("resize_")
     return self
+
+
+def _strides_in_order(shape, order):
+    """The strides of a dense tensor whose dimensions lie in an order, the outermost first."""
+    strides, step = [0] * len(shape), 1
+    for d in reversed(order):
+        strides[d], step = step, step * max(shape[d], 1)
+    return strides
 
 
 def _resized(a, shape, n):
@@ -337,7 +350,13 @@ def resize_as_(self, other, *, memory_format=None):
     >>> whet.ones(2, 3).resize_as_(whet.ones(2)).shape
     whet.Size([2])
     """
-    return resize_(self, other._array.shape)
+    if memory_format is None:
+        memory_format = contiguous_format
+    elif as_format(memory_format) is preserve_format:
+        memory_format = next((f for f in (channels_last, channels_last_3d)
+                              if not other.is_contiguous() and other.is_contiguous(f)),
+                             contiguous_format)
+    return resize_(self, other._array.shape, memory_format=memory_format)
 
 
 @method()

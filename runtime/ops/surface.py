@@ -99,15 +99,16 @@ def _operands(op, *args, **kwargs):
     return op, tuple(found.arguments.values())
 
 
-def function(*names, method=True, out=False, out_casts=False):
+def function(*names, method=True, out=False, out_casts=False, out_decides=False):
     """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor
     first, as a method.
 
     `out=True` adds the `out=` form by copying into it. That has the result's type, or with
-    `out_casts` any type into which results of that type go.
+    `out_casts` any type into which results of that type go. With `out_decides` its type is what
+    the function computes in, as if that were its `dtype`.
     """
     def publish(fn):
-        shown = with_out(fn, casts=out_casts) if out else fn
+        shown = with_out(fn, casts=out_casts, decides=out_decides) if out else fn
         fn.__module__ = "whet"
         for n in (fn.__name__.rstrip("_") if fn.__name__.endswith("__") else fn.__name__, *names):
             FUNCTIONS[n] = shown

@@ -523,6 +523,8 @@ def adjoint(input):
 
 def _matrix_transpose(self):
     """Matrices transposed."""
+    if not self._array.ndim:
+        return self.view_as(self)
     if self._array.ndim < 2:
         raise RuntimeError(
             "tensor.mT is only supported on matrices or batches of matrices. Got "

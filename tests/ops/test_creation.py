@@ -367,3 +367,49 @@ def test_a_tensor_of_a_tensor_has_its_type_and_memory():
     assert whet.Tensor(whole).dtype is whet.int64
     whet.Tensor(whole)[0] = 5
     assert whole[0] == 5
+
+
+@pytest.mark.parametrize("make", [
+    lambda out: whet.arange(4, out=out), lambda out: whet.range(0, 3, out=out),
+    lambda out: whet.linspace(0, 3, 4, out=out),
+    lambda out: whet.logspace(0, 3, 4, base=2, out=out).log2_()])
+def test_a_range_keeps_the_shape_of_out_and_writes_to_no_other_place(make):
+    x = whet.full((2, 3), 9.0)
+    make(x[:, 1:])
+    assert x.tolist() == [[9, 0, 1], [9, 2, 3]]
+
+
+def test_logspace_between_complex_ends_is_complex():
+    t = whet.logspace(0, 1j, 3)
+    assert t.dtype is whet.complex64
+    assert np.allclose(t.numpy(), 10 ** np.linspace(0, 1j, 3))
+    with pytest.raises(RuntimeError, match="can't be safely cast"):
+        whet.logspace(0, 1j, 3, dtype=whet.float64)
+
+
+def test_complex_data_become_truth_values_and_no_other_numbers():
+    assert whet.tensor([0j, 1j, 2 + 0j], dtype=whet.bool).tolist() == [False, True, True]
+    for data in (1j, [1j, 2j]):
+        for dtype in (whet.float32, whet.int64):
+            with pytest.raises(TypeError, match="must be real number, not complex"):
+                whet.tensor(data, dtype=dtype)
+
+
+@pytest.mark.parametrize("data", ["a", [1, "a"], [[1], ["a"]]])
+def test_texts_are_no_data(data):
+    with pytest.raises(TypeError, match="invalid data type 'str'"):
+        whet.tensor(data)
+
+
+def test_empty_vectors_are_joined_along_any_dimension():
+    assert whet.cat([whet.empty(0), whet.empty(0)], dim=1).shape == (0,)
+    assert whet.cat([whet.empty(0), whet.ones(2, 3)], dim=1).shape == (2, 3)
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        whet.cat([whet.ones(2), whet.empty(0)], dim=1)
+
+
+@pytest.mark.parametrize("size", [(2, 4, 2**29, 2**29), (2**60,), (2**61, 2**61)])
+def test_a_size_beyond_all_memory_is_named(size):
+    for call in (lambda: whet.empty(size, dtype=whet.float64), lambda: whet.ones(2).resize_(size)):
+        with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+            call()

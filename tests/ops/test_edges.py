@@ -327,3 +327,21 @@ def test_a_copy_in_another_shape_needs_no_view():
 def test_differences_go_into_any_type_that_holds_them():
     made = whet.diff(whet.tensor([1.0, 4, 9]), out=whet.empty(2, dtype=whet.float64))
     assert made.tolist() == [3, 5]
+
+
+@pytest.mark.parametrize("name", ["sum", "nansum", "prod", "cumsum", "cumprod"])
+@pytest.mark.parametrize("dtype", [whet.int32, whet.float64, whet.complex64, whet.bool])
+def test_the_type_of_out_is_what_sums_and_products_compute_in(name, dtype):
+    x = whet.tensor([[1.25, 1e8], [2.25, 3.0], [1.0, 0.0]])
+    f = getattr(whet, name)
+    out = whet.empty(3 if name.startswith("cum") else 0, 2, dtype=dtype)
+    assert f(x, 0, out=out) is out
+    assert out.tolist() == f(x, 0, dtype=dtype).tolist() and out.dtype is dtype
+    with pytest.raises(RuntimeError, match="does not match dtype of out"):
+        f(x, 0, dtype=whet.float16, out=out)
+
+
+def test_a_sum_without_nans_is_one_of_whole_numbers_too():
+    x = whet.tensor([whet.nan, 1.0, 2.5])
+    assert whet.nansum(x, dtype=whet.int64).item() == 3
+    assert whet.nansum(x, dtype=whet.bool).item() is True

@@ -580,3 +580,10 @@ def test_index_put_without_an_index_says_so(indices, accumulate):
         with pytest.raises(IndexError, match="must have a tensor for some dimension"):
             call(indices, whet.tensor(5.0), accumulate=accumulate)
     assert x.tolist() == [[1.0] * 3] * 2
+
+
+def test_a_list_of_ranges_is_an_index_for_each_dimension():
+    x = whet.arange(12).view(3, 4)
+    assert x[[range(2), range(2)]].tolist() == x[range(2), range(2)].tolist() == [0, 5]
+    with pytest.raises(TypeError, match="does not support deleting"):
+        del x[0]

@@ -201,3 +201,22 @@ def test_a_margin_is_a_float_among_integers():
     one, two, side = whet.tensor([3, 1]), whet.tensor([1, 2]), whet.tensor([1, 1])
     made = whet.nn.functional.margin_ranking_loss(one, two, side, reduction="none")
     assert made.dtype is whet.float32 and made.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["add", "sub"])
+@pytest.mark.parametrize("dtype, alpha, what", [
+    (whet.int8, True, "Boolean alpha"), (whet.float32, True, "Boolean alpha"),
+    (whet.int8, 1.0, "must not be a floating point"), (whet.float32, 1j, "must not be a complex"),
+    (whet.int64, 2j, "must not be a complex")])
+def test_alpha_is_no_more_than_the_operands_are(name, dtype, alpha, what):
+    x = whet.ones(2, dtype=dtype)
+    for call in (getattr(whet, name), getattr(whet.Tensor, name), getattr(whet.Tensor, name + "_")):
+        with pytest.raises(RuntimeError, match=what):
+            call(x, x, alpha=alpha)
+    assert x.tolist() == [1, 1]
+
+
+def test_truth_values_are_added_with_alpha_true():
+    x = whet.tensor([True, False])
+    assert whet.add(x, x, alpha=True).tolist() == [True, False]
+    assert whet.add(x, ~x, alpha=True).dtype is whet.bool

@@ -147,3 +147,19 @@ def test_storages_are_printed_with_what_they_hold():
 
 def test_buffers_are_printed_as_tensors():
     assert repr(whet.nn.Buffer(whet.ones(2))) == "tensor([1., 1.])"
+
+
+@pytest.mark.parametrize("shape, name", [((2, 3, 4, 5), "channels_last"),
+                                         ((2, 3, 4, 5, 6), "channels_last_3d")])
+def test_resizing_lays_out_as_a_format_says(shape, name):
+    memory_format = getattr(whet, name)
+    like = whet.ones(shape).contiguous(memory_format=memory_format)
+    numbers = whet.arange(like.numel())
+    x = numbers.clone().resize_(shape, memory_format=memory_format)
+    assert x.stride() == like.stride() and x.is_contiguous(memory_format=memory_format)
+    assert x.as_strided((like.numel(),), (1,)).tolist() == numbers.tolist()
+    other = numbers.clone().resize_as_(like, memory_format=whet.preserve_format)
+    assert other.stride() == like.stride() and other.tolist() == x.tolist()
+    assert numbers.clone().resize_as_(like).is_contiguous()
+    with pytest.raises(RuntimeError, match="required rank"):
+        numbers.clone().resize_(like.numel(), memory_format=memory_format)

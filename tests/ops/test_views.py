@@ -285,3 +285,24 @@ def test_a_tensor_may_be_set_to_a_storage():
         y.add_(1)
         assert y.data_ptr() == x.data_ptr() + 4
     assert x.tolist() == [0, 3, 2, 5] and whet.empty(0).set_(x.storage()).tolist() == x.tolist()
+
+
+def test_parts_and_groups_of_elements_must_lie_one_after_the_other():
+    x = whet.zeros(4, 4, 8, dtype=whet.int16)
+    assert x.view(whet.int64).stride() == (8, 2, 1) and x.view(whet.int8).stride() == (64, 16, 1)
+    for t, dtype, what in (
+            (x[..., 1:5], whet.int32, r"storage_offset\(\) must be divisible by 2 .* got 1"),
+            (x.as_strided((3, 3, 2), (8, 1, 1)), whet.int32,
+             r"stride\(1\) must be divisible by 2 to view Short as Int .* got 1"),
+            (x[..., ::2], whet.int32, r"stride\(-1\) must be 1 to view Short as Int .* got 2"),
+            (x[..., ::2], whet.int8, r"stride\(-1\) must be 1 to view Short as Char .* got 2"),
+            (x[0, 0].expand(3, 8).T, whet.int32, r"size\(-1\) must be divisible by 2")):
+        with pytest.raises(RuntimeError, match=what):
+            t.view(dtype)
+
+
+def test_transposed_numbers_are_themselves():
+    x = whet.tensor(3.0)
+    assert x.mT.tolist() == x.mH.tolist() == x.T.tolist() == x.H.tolist() == 3.0
+    with pytest.raises(RuntimeError, match="Got 1-D tensor"):
+        _ = whet.ones(2).mT
