@@ -30,6 +30,8 @@ class device:
             if index is not None or not number.isdigit():
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
+        if index is not None and index < 0:
+            raise RuntimeError(f"Device index must not be negative, got {index}")
         if type not in self._TYPES:
             raise RuntimeError(
                 f"Expected one of {', '.join(self._TYPES)} device type at start of device string: "

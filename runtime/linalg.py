@@ -11,6 +11,7 @@ from .ops.argument_guards import guarded as _guarded
 from .ops.contract import matmul
 from .ops.dims import one as _one
 from .ops.elimination import lu, lu_factor, lu_factor_ex, lu_solve
+from .ops.failed_matrices import not_positive as _not_positive
 from .ops.host_family import LinAlgError, matrix
 from .ops.host_family import square as _square
 from .ops.lapack import (
@@ -109,6 +110,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     if dim is None and ord is not None and A.ndim not in (1, 2):
         raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D "
                            f"or 2D. Got {A.ndim}D.")
+    if dim is not None and not isinstance(dim, int) and len(dim) > 2:
+        raise RuntimeError("linalg.norm: If dim is specified, it must be of length 1 or 2. Got "
+                           f"{list(dim)}")
     if isinstance(ord, str):
         raise RuntimeError(
             f"linalg.norm: ord={ord!r} needs a matrix, got {tuple(A.shape)} over dim={dim}")
@@ -510,10 +514,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False):
 
 def _positive_minors(info):
     if info.any():
-        raise LinAlgError(
-            "linalg.cholesky_ex: The factorization could not be completed because the input is "
-            f"not positive-definite (the leading minor of order {info.max()} is not "
-            "positive-definite).")
+        raise LinAlgError(f"linalg.cholesky_ex: {_not_positive(info)}")
 
 
 def _any(info):

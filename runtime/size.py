@@ -43,6 +43,9 @@ class Size(tuple):
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
     def __mul__(self, n):
         return of_lengths(Size, tuple.__mul__(self, n))
 

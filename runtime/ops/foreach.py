@@ -25,7 +25,8 @@ def _each(entries, n, name):
     return entries
 
 
-def _scaled(name, method, tensors, first, second, value=1):
+def _scaled(name, method, tensors, first, second, value=1, *, scalars=None):
+    value = value if scalars is None else scalars
     if isinstance(value, Tensor) and value.ndim:
         value = value.tolist()
     rows = zip(tensors, *(_each(x, len(tensors), name) for x in (first, second, value)),

@@ -22,9 +22,11 @@ def _in_type(result, kept, narrow):
     return np.asarray(result, kept) if result.dtype.kind == kept.kind else result
 
 
-def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), onnx=None):
+def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), onnx=None,
+         failed=None):
     """An op computed by `run(*arrays, **attrs)` on the host; halves are computed in f32.
-    `infer(*tensors)` refuses bad operands."""
+    `infer(*tensors)` refuses bad operands; `failed(*arrays, **attrs)` says what they lack after an
+    error of LAPACK's, whose words it may leave by None."""
     def forward(*arrays, **attrs):
         types = [a.dtype for a in arrays if isinstance(a, np.ndarray)]
         narrow = types[0] if types and types[0].itemsize < 4 and types[0].kind in "fV" else None
@@ -35,7 +37,8 @@ def host(name, run, *, vjp=None, infer=None, samples=None, nondiff_outputs=(), o
             with lapack_threads.one_thread(small):
                 r = run(*arrays, **attrs)
         except np.linalg.LinAlgError as error:
-            raise LinAlgError(f"linalg.{name}: {error}") from None
+            why = failed(*arrays, **attrs) if failed else None
+            raise LinAlgError(f"linalg.{name}: {why or error}") from None
         parts = tuple(r) if isinstance(r, tuple) else (r,)
         kept = types[0]
         parts = tuple(_in_type(p, kept, narrow) for p in map(np.asarray, parts))

@@ -8,6 +8,7 @@ from ..autograd.modes import is_grad_enabled
 from ..cpu import factorisations
 from ..dtypes import COMPLEX, FLOAT, FROM_NUMPY, bool_
 from ..ir.outline import Outline, like_first
+from . import failed_matrices
 from .batching import broadcast
 from .contract import _h
 from .determinant_gradients import MOST_ROWS, cofactors, inverse_or_infinite
@@ -49,7 +50,8 @@ def _det_vjp(g, y, a):
 
 
 _inv = host("inv", factorisations.inverse, infer=square("inv"), samples=well_conditioned,
-           vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))], onnx=in_onnx.inverse)
+           vjp=lambda g, y, _a: [-(_h(y) @ g @ _h(y))], onnx=in_onnx.inverse,
+           failed=failed_matrices.no_inverse)
 _det = host("det", factorisations.determinant, infer=square("det"), samples=well_conditioned,
            vjp=_det_vjp, onnx=in_onnx.determinant)
 
@@ -132,7 +134,7 @@ def _solve_vjp(g, y, a, _b):
 
 
 _solve = host("solve", factorisations.solve, infer=_same_rows, samples=_solve_samples,
-              vjp=_solve_vjp, onnx=in_onnx.solution)
+              vjp=_solve_vjp, onnx=in_onnx.solution, failed=failed_matrices.no_solution)
 _solve.op.batch_rule = broadcast
 
 
@@ -191,7 +193,8 @@ def _positive(make):
 
 
 _cholesky = host("cholesky", factorisations.cholesky, infer=square("cholesky"), samples=_positive,
-                 vjp=_cholesky_vjp, onnx=in_onnx.cholesky)
+                 vjp=_cholesky_vjp, onnx=in_onnx.cholesky, failed=lambda a:
+                 failed_matrices.not_positive(failed_matrices.leading_minors(a)))
 
 
 def cholesky(A, *, upper=False):
@@ -206,32 +209,16 @@ def cholesky(A, *, upper=False):
     return _h(y) if upper else y
 
 
-def _leading_minor(a):
-    """The order of the first leading minor that is not positive (0 if all are)."""
-    def positive(n):
-        try:
-            return bool(np.isfinite(np.linalg.cholesky(a[:n, :n])).all())
-        except np.linalg.LinAlgError:
-            return False
-    low, high = 0, len(a)
-    if positive(high):
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if positive(middle) else (low, middle)
-    return high
-
-
 def _try_cholesky(a):
     """The factors, and the order of the minor at which each failed."""
     try:
         return factorisations.cholesky(a), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         flat = ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).reshape(-1, *a.shape[-2:])
-        info = np.array([_leading_minor(x) for x in flat], np.int32)
+        info = failed_matrices.leading_minors(a)
         made = np.stack([
-            np.tril(x) if failed else np.linalg.cholesky(x) for x, failed in zip(flat, info)])
-        return made.reshape(a.shape), info.reshape(a.shape[:-2])
+            np.tril(x) if failed else np.linalg.cholesky(x) for x, failed in zip(flat, info.flat)])
+        return made.reshape(a.shape), info
 
 
 # small matrices have kernels
@@ -344,7 +331,8 @@ def qr(A, mode="reduced"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'")
-    return return_types.linalg_qr(_qr_op(A, mode=mode))
+    q, r = _qr_op(A, mode=mode)
+    return return_types.linalg_qr((A.new_empty(0) if mode == "r" else q, r))
 
 
 def _svd_run(a, *, full_matrices):
@@ -395,12 +383,13 @@ def _svd_vjp(g, y, a, *, full_matrices):
     return [core if result is None else core + result]
 
 
-_svd = host("svd", _svd_run, infer=lambda a: matrix("svd", a), vjp=_svd_vjp)
+_svd = host("svd", _svd_run, infer=lambda a: matrix("svd", a), vjp=_svd_vjp,
+            failed=failed_matrices.not_finite)
 _svd.op.outlined = _svd_outlined
 # U and Vh have a free sign: its gradient is tested through functions of them
 _svd.op.inner = True
 _svdvals = host(
-    "svdvals", lambda a: np.linalg.svd(a, compute_uv=False),
+    "svdvals", lambda a: np.linalg.svd(a, compute_uv=False), failed=failed_matrices.not_finite,
     infer=lambda a: matrix("svdvals", a),
     samples=tall,
     vjp=lambda g, _y, a: [

@@ -381,6 +381,9 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     tensor([1., 2.])
     """
     _refuse_resize(self, "set_")
+    if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+        raise RuntimeError(f"Expected a Storage of type {self.dtype.letter} or an UntypedStorage, "
+                           f"but got type {source.dtype.letter} for argument 1 'storage'")
     if isinstance(source, UntypedStorage | TypedStorage):
         source = _all_of(source, self._array.dtype)
     if source is None:

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 
+from .. import dtypes
 from ..dtypes import COMPLEX, FLOAT
 from ..ir import scalar as s
 from . import dims
@@ -42,6 +43,18 @@ def out_of_range(a):
     return bool((np.isinf(a) | (a < least)).any())
 
 
+def _in_type(x, dtype):
+    """A tensor in the type that a norm is asked for in, which must hold its numbers."""
+    if x.dtype.category == COMPLEX and dtype.category != COMPLEX:
+        raise RuntimeError("linalg.vector_norm: dtype should be complex for complex inputs, but "
+                           f"got {dtype.letter}")
+    if dtypes.promote_types(x.dtype, dtype) is not dtype:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({x.dtype.letter}) should be convertible "
+            f"without narrowing to the specified dtype ({dtype.letter})")
+    return x.to(dtype=dtype)
+
+
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """(sum |x|^ord)^(1/ord) over the given dimensions (all by default).
 
@@ -50,7 +63,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     tensor(5.)
     """
     if dtype is not None:
-        x = x.to(dtype=dtype)
+        x = _in_type(x, dtypes.as_dtype(dtype))
     if checked_input("vector_norm", x).dtype.category < FLOAT:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "

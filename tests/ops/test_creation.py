@@ -413,3 +413,16 @@ def test_a_size_beyond_all_memory_is_named(size):
     for call in (lambda: whet.empty(size, dtype=whet.float64), lambda: whet.ones(2).resize_(size)):
         with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
             call()
+
+
+def test_a_size_is_joined_to_other_tuples_on_both_sides():
+    size = whet.Size([2, 3])
+    for joined, want in ((size + (4,), (2, 3, 4)), ((4,) + size, (4, 2, 3))):
+        assert joined == want and type(joined) is whet.Size
+
+
+def test_a_device_has_no_negative_index():
+    for make in (lambda: whet.device("cpu", -1), lambda: whet.device("cuda", -1),
+                 lambda: whet.device(-1)):
+        with pytest.raises(RuntimeError, match="must not be negative"):
+            make()

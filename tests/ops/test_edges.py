@@ -345,3 +345,12 @@ def test_a_sum_without_nans_is_one_of_whole_numbers_too():
     x = whet.tensor([whet.nan, 1.0, 2.5])
     assert whet.nansum(x, dtype=whet.int64).item() == 3
     assert whet.nansum(x, dtype=whet.bool).item() is True
+
+
+@pytest.mark.parametrize("name", ["_foreach_addcmul", "_foreach_addcdiv"])
+@pytest.mark.parametrize("scalars", [[1.0, 2.0], whet.tensor([1.0, 2.0])])
+def test_scalars_of_products_of_lists_may_be_named(name, scalars):
+    x = [whet.full((2,), 3.0), whet.tensor(2.0)]
+    named = getattr(whet, name)(x, x, x, scalars=scalars)
+    assert [t.tolist() for t in named] == [
+        t.tolist() for t in getattr(whet, name)(x, x, x, [1.0, 2.0])]

@@ -393,3 +393,53 @@ def test_residuals_are_told_where_no_matrix_lacks_a_rank(driver):
     assert whet.linalg.lstsq(full, b, driver=driver).residuals.shape == ((2, 2) if told else (0,))
     if driver != "gels":
         assert whet.linalg.lstsq(lacking, b, driver=driver).residuals.shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [whet.float32, whet.float64, whet.complex128])
+@pytest.mark.parametrize("n", [3, 40, 300])
+def test_an_error_names_the_matrix_that_failed_and_where(dtype, n):
+    regular = whet.eye(n, dtype=dtype)
+    singular, several = regular.clone(), regular.repeat(4, 1, 1)
+    singular[-1, -1] = several[2, -1, -1] = 0
+    b = whet.ones(n, 1, dtype=dtype)
+    factor = r"factorization could not be completed .* minor of order %d is not"
+    inverse = r"diagonal element %d is zero, the inversion could not be completed"
+    solved = "The solver failed because the input matrix is singular"
+    for name, call, what in (
+            ("cholesky", whet.linalg.cholesky, factor % n),
+            ("cholesky_ex", lambda a: whet.linalg.cholesky_ex(a, check_errors=True), factor % n),
+            ("inv", whet.linalg.inv, inverse % n),
+            ("solve", lambda a: whet.linalg.solve(a, b), solved)):
+        with pytest.raises(whet.linalg.LinAlgError, match=rf"^linalg\.{name}: (The )?{what}"):
+            call(singular)
+        with pytest.raises(whet.linalg.LinAlgError,
+                           match=rf"{name}: \(Batch element 2\): (The )?{what}"):
+            call(several)
+        call(regular)
+
+
+def test_decompositions_of_what_is_not_finite_say_so():
+    x = whet.tensor([[1.0, whet.nan], [1.0, 1.0]])
+    for call in (whet.linalg.svd, whet.linalg.svdvals):
+        with pytest.raises(whet.linalg.LinAlgError, match="contained non-finite values"):
+            call(x)
+
+
+def test_a_norm_is_asked_for_in_a_type_that_holds_the_numbers():
+    x = whet.ones(4, dtype=whet.complex64) * 3j
+    assert whet.linalg.vector_norm(x, dtype=whet.complex128).item() == 6.0
+    assert whet.linalg.vector_norm(x.imag, dtype=whet.float64).dtype is whet.float64
+    with pytest.raises(RuntimeError, match="should be complex for complex inputs"):
+        whet.linalg.vector_norm(x, dtype=whet.float32)
+    with pytest.raises(RuntimeError, match="without narrowing"):
+        whet.linalg.vector_norm(x.imag, dtype=whet.float16)
+    for ord in (None, 2, 1):
+        with pytest.raises(RuntimeError, match="must be of length 1 or 2"):
+            whet.linalg.norm(whet.ones(2, 2, 2), ord, (0, 1, 2))
+
+
+def test_r_alone_comes_with_no_q():
+    a = whet.arange(12.0).view(2, 3, 2)
+    q, r = whet.linalg.qr(a, mode="r")
+    assert q.shape == (0,) and q.dtype is a.dtype
+    assert whet.allclose(r, whet.linalg.qr(a).R)

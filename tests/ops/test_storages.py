@@ -163,3 +163,12 @@ def test_resizing_lays_out_as_a_format_says(shape, name):
     assert numbers.clone().resize_as_(like).is_contiguous()
     with pytest.raises(RuntimeError, match="required rank"):
         numbers.clone().resize_(like.numel(), memory_format=memory_format)
+
+
+def test_a_tensor_takes_a_storage_of_its_own_type_or_of_bytes():
+    x = whet.ones(2)
+    for source in [whet.ones(2, dtype=t).storage() for t in (whet.float64, whet.int32)]:
+        with pytest.raises(RuntimeError, match="Expected a Storage of type Float"):
+            x.set_(source)
+    assert x.set_(whet.zeros(3).storage()).tolist() == [0, 0, 0]
+    assert x.set_(whet.zeros(1, dtype=whet.float64).untyped_storage()).tolist() == [0, 0]
