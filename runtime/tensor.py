@@ -21,6 +21,16 @@ def _before_the_ops(*args, **kwargs):
     raise RuntimeError("Tensor(...): whet.ops is not loaded yet")
 
 
+def _without_imaginary(number, kind):
+    """The real part of a complex number that is real; RuntimeError for others, as for a number of
+    the kind that has no room for them."""
+    if type(number) is complex:
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return number.real
+    return number
+
+
 @extend
 class Tensor(TensorProperties):
     """A multi-dimensional array that can be differentiated through.
@@ -344,11 +354,11 @@ class Tensor(TensorProperties):
 
     @declared_for_tracing.tells_elements
     def __int__(self):
-        return int(self._number())
+        return int(_without_imaginary(self._number(), "int64_t"))
 
     @declared_for_tracing.tells_elements
     def __float__(self):
-        return float(self._number())
+        return float(_without_imaginary(self._number(), "double"))
 
     def __complex__(self):
         return complex(self._number())

@@ -28,7 +28,7 @@ def no_solution(a, _b):
 
 
 def leading_minors(a):
-    """Of each matrix, the order of its first leading minor that is not positive (0 if all are)."""
+    """The order of the first leading minor of each matrix that is not positive (0 if all are)."""
     flat = ((a + np.conj(np.swapaxes(a, -1, -2))) / 2).reshape(-1, *a.shape[-2:])
     return np.array([_leading_minor(x) for x in flat], np.int32).reshape(a.shape[:-2])
 

@@ -426,3 +426,16 @@ def test_a_device_has_no_negative_index():
                  lambda: whet.device(-1)):
         with pytest.raises(RuntimeError, match="must not be negative"):
             make()
+
+
+def test_a_complex_number_that_is_real_is_a_python_number():
+    x = whet.tensor(2 + 0j)
+    assert (int(x), float(x), complex(x)) == (2, 2.0, 2 + 0j)
+    traced = whet.jit.trace(lambda z, y: y * float(z))
+    for z in (1.5, 2.5, 3.5, 4.5):
+        assert traced(whet.tensor(z + 0j), whet.ones(2)).tolist() == [z, z]
+    for convert in (int, float):
+        with pytest.raises(RuntimeError, match="cannot be converted to type"):
+            convert(whet.tensor(1 + 2j))
+    with pytest.raises(RuntimeError, match="cannot be converted to type"):
+        traced(whet.tensor(1j), whet.ones(2))
