@@ -533,19 +533,21 @@ def depends_on_others(outputs, inputs):
     """Do the outputs depend on tensors that somebody outside may differentiate by: does their
     history reach other leaves than the inputs?
 
-    The function may have closed over them, so its arguments alone do not tell.
+    The function may have closed over them, so its arguments alone do not tell. Nobody
+    differentiates by the variables of a transform that has ended.
     """
     own = {id(t) for t in inputs}
     seen, stack = set(), [e for e in map(edge_of, outputs) if e is not None]
     while stack:
         edge = stack.pop()
         if isinstance(edge, Base):
-            if id(edge) not in own:
+            if id(edge) not in own and not (edge._extra and "ended" in edge._extra):
                 return True
         elif edge is not None and edge not in seen:
             seen.add(edge)
             stack.extend(edge.edges)
     return False
+
 
 
 # ---- hooks ---------------------------------------------------------------------------------------

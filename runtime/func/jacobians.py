@@ -63,8 +63,8 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     @wraps(func)
     def compute(*args, **kwargs):
         of_some, some = _by(func, args, kwargs, argnums)
+        inputs, out, aux, recorded = run(of_some, some, has_aux, "jacrev")
         with enable_grad():
-            inputs, out, aux, recorded = run(of_some, some, has_aux, "jacrev")
             xs = tensors(inputs)
 
             def of(y):

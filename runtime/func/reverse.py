@@ -3,7 +3,7 @@ from functools import wraps
 
 from ..autograd import engine
 from ..autograd.levels import variable
-from ..autograd.modes import enable_grad
+from ..autograd.modes import enable_grad, is_grad_enabled
 from ..dtypes import FLOAT
 from ..tensor import Tensor
 from .trees import like, mapped, other_leaves, tensors
@@ -55,6 +55,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @wraps(func)
     def compute(*args, **kwargs):
         which = positions(argnums, args)
+        outside = is_grad_enabled()
         with enable_grad():
             args = list(args)
             for i in which:
@@ -72,7 +73,7 @@ def grad_and_value(func, argnums=0, has_aux=False):
                     "APIs instead?")
             by = [args[i] for i in which]
             found = tensors(by)
-            recorded = engine.depends_on_others([value], found)
+            recorded = outside and engine.depends_on_others([value], found)
             gs = (
                 engine.grad(
                     value, found, create_graph=recorded, allow_unused=True, materialize_grads=True
@@ -128,10 +129,13 @@ def check_only_tensors(out, name):
 def run(func, primals, has_aux, name):
     """(inputs to differentiate by, outputs, aux, does somebody outside differentiate as well?) of a
     call with fresh inputs."""
-    inputs = mapped(_fresh, primals)
-    out, aux = checked_output(func(*inputs), has_aux, name)
-    check_only_tensors(out, name)
-    return inputs, out, aux, engine.depends_on_others(tensors(out), tensors(inputs))
+    outside = is_grad_enabled()
+    with enable_grad():
+        inputs = mapped(_fresh, primals)
+        out, aux = checked_output(func(*inputs), has_aux, name)
+        check_only_tensors(out, name)
+        recorded = outside and engine.depends_on_others(tensors(out), tensors(inputs))
+    return inputs, out, aux, recorded
 
 
 def gradients(outputs, inputs, cotangents, create_graph):
@@ -156,6 +160,14 @@ def without_own_history(value, recorded):
     return value if recorded else mapped(lambda t: t._without_history(), value)
 
 
+def _end(variables):
+    """Note that the function of these tensors has been run: what depends on no other leaves has a
+    history that nobody asks for."""
+    for t in variables:
+        if t._node is None:
+            t._extra = {**(t._extra or {}), "ended": True}
+
+
 def vjp(func, *primals, has_aux=False):
     """(func(*primals), a function that takes a cotangent of the output to those of the primals)
 
@@ -166,8 +178,8 @@ def vjp(func, *primals, has_aux=False):
     """
     for x in other_leaves(primals):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
-    with enable_grad():
-        inputs, out, aux, recorded = run(func, primals, has_aux, "vjp")
+    inputs, out, aux, recorded = run(func, primals, has_aux, "vjp")
+    _end(tensors(inputs))
 
     def back(*cotangents, retain_graph=True, create_graph=None):
         cotangent = (
@@ -183,7 +195,7 @@ def vjp(func, *primals, has_aux=False):
                 "vjp: Expected pytree structure of cotangents to be the same as pytree structure "
                 f"of outputs to the function, but there are {len(vs)} tensors and {len(outs)} "
                 "outputs")
-        again = recorded or any(v.requires_grad for v in vs)
+        again = is_grad_enabled() and (recorded or any(v.requires_grad for v in vs))
         with enable_grad():
             gs = gradients(outs, tensors(inputs), vs, again)
         return without_own_history(like(inputs, gs), again)

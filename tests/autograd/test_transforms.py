@@ -416,3 +416,33 @@ def test_an_infinite_gradient_of_an_extremum_stays_where_it_belongs(name):
     getattr(x, name)().backward(whet.tensor(float("inf")))
     extreme = 0.0 if name in ("min", "amin") else 5.0
     assert x.grad.tolist() == [float("inf") if a == extreme else 0.0 for a in x.tolist()]
+
+
+def test_a_gradient_inside_of_no_grad_is_a_constant_to_who_differentiates_outside():
+    x = whet.tensor(0.7)
+
+    def slope_without_history(transform):
+        def inside(x):
+            with whet.no_grad():
+                return transform(x)
+        return inside
+
+    def product(x):
+        value, back = func.vjp(whet.sin, x)
+        return back(value)[0]
+
+    for transform in (func.grad(whet.sin), product, func.jacrev(whet.sin)):
+        assert float(slope_without_history(transform)(x)) == float(transform(x))
+        assert float(func.grad(slope_without_history(transform))(x)) == 0
+        leaf = x.clone().requires_grad_()
+        assert not slope_without_history(transform)(leaf).requires_grad
+        assert transform(leaf).requires_grad
+
+
+def test_a_gradient_by_a_cotangent_has_no_history_of_the_variables_that_have_ended():
+    x, v = whet.tensor(0.7), whet.tensor(1.3)
+    slope = func.grad(lambda v: func.vjp(whet.sin, x)[1](v)[0])(v)
+    assert not slope.requires_grad and abs(float(slope) - float(x.cos())) < 1e-6
+    x.requires_grad_()
+    slope = func.grad(lambda v: func.vjp(whet.sin, x)[1](v)[0])(v)
+    assert abs(float(whet.autograd.grad(slope, x)[0]) + float(x.sin())) < 1e-6

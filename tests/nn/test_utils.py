@@ -250,6 +250,73 @@ def test_assigning_a_parametrised_tensor_goes_back_to_the_original():
     assert np.allclose(N(m.weight), 3)
 
 
+def test_a_parametrization_upon_another_starts_from_what_that_one_computes():
+    class Double(nn.Module):
+        def forward(self, x):
+            return x * 2
+
+        def right_inverse(self, y):
+            return y / 2
+    m = nn.Linear(2, 2)
+    before = N(m.weight).copy()
+    parametrize.register_parametrization(m, "weight", Double())
+    assert np.allclose(N(m.weight), before)
+    parametrize.register_parametrization(m, "weight", Double())
+    assert np.allclose(N(m.weight), 2 * before)
+    m.weight = whet.ones(2, 2)
+    assert np.allclose(N(m.weight), 1)
+
+
+@pytest.mark.parametrize("inverse, named", [
+    (lambda self, w: w.bool(), "dtype"), (lambda self, w: w.to("meta"), "device"),
+    (lambda self, w: None, "Tensor or a Sequence of"),
+    (lambda self, w: (None, w), "of the sequence with type")])
+def test_an_inverse_that_cannot_be_the_original_leaves_the_module_as_it_was(inverse, named):
+    made = type("Made", (nn.Module,), {
+        "forward": lambda self, x, *_: x.float(), "right_inverse": inverse})
+    m = nn.Linear(2, 2)
+    kept = m.weight
+    with pytest.raises(ValueError, match=named):
+        parametrize.register_parametrization(m, "weight", made())
+    assert type(m) is nn.Linear and m.weight is kept
+
+
+@pytest.mark.parametrize("inverse, named", [
+    (lambda self, w: (w, w), "must return a tensor"),
+    (lambda self, w: w.bool(), "must have the same dtype"),
+    (lambda self, w: w[:1], "must have the same shape")])
+def test_an_inverse_upon_another_parametrization_is_checked(inverse, named):
+    made = type("Made", (nn.Module,), {"forward": lambda self, x: x, "right_inverse": inverse})
+    m = parametrize.register_parametrization(nn.Linear(2, 2), "weight", nn.Tanh())
+    with pytest.raises(ValueError, match=named):
+        parametrize.register_parametrization(m, "weight", made())
+    assert len(m.parametrizations.weight) == 1
+
+
+def test_the_original_of_a_parametrization_can_be_parametrized():
+    m = nn.Linear(2, 2)
+    w = N(m.weight).copy()
+    parametrize.register_parametrization(m, "weight", nn.ReLU())
+    chain = m.parametrizations.weight
+    parametrize.register_parametrization(chain, "original", nn.Tanh())
+    assert np.allclose(N(chain.original), np.tanh(w), atol=1e-6)
+    assert np.allclose(N(m.weight), np.maximum(np.tanh(w), 0), atol=1e-6)
+    parametrize.remove_parametrizations(chain, "original", leave_parametrized=False)
+    assert type(chain) is parametrize.ParametrizationList
+    assert np.allclose(N(m.weight), np.maximum(w, 0))
+
+
+def test_a_parametrized_module_that_copies_itself_goes_on_doing_so():
+    class Marked(nn.Linear):
+        def __deepcopy__(self, memo):
+            made = type(self).__new__(type(self))
+            made.__dict__ = copy.deepcopy(self.__dict__, memo)
+            made.is_a_copy = True
+            return made
+    m = parametrize.register_parametrization(Marked(2, 2), "weight", nn.Tanh())
+    assert copy.deepcopy(m).is_a_copy and np.allclose(N(copy.deepcopy(m).weight), N(m.weight))
+
+
 def test_prune():
     m = nn.Linear(4, 5)
     w = N(m.weight).copy()

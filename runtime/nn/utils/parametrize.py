@@ -66,7 +66,6 @@ class ParametrizationList(ModuleList):
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        start = original
         with whet.no_grad():
             value = original
             for module in reversed(self):
@@ -80,42 +79,40 @@ class ParametrizationList(ModuleList):
             raise ValueError(
                 "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
                 f"Got {type(value).__name__}")
-        self.ntensors = 1 if self.is_tensor else len(value)
-        for i, t in enumerate([value] if self.is_tensor else value):
+        values = [value] if self.is_tensor else value
+        self.ntensors = len(values)
+        for i, t in enumerate(values):
             if not isinstance(t, Tensor):
                 raise ValueError(
-                    "When `right_inverse` outputs a Sequence of tensors, each of its elements "
-                    f"should be a Tensor. Got element {i} of the sequence with type "
-                    f"{type(t).__name__}.")
+                    "'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple"
+                    f"...). Got element {i} of the sequence with type {type(t).__name__}.")
+        if self.is_tensor:
+            for what in ("dtype", "device"):
+                before, after = getattr(original, what), getattr(value, what)
+                if before != after:
+                    raise ValueError(
+                        f"When `right_inverse` outputs one tensor, it may not change the {what}: "
+                        f"{before} to {after}.")
+        if not unsafe:
+            with whet.no_grad():
+                check_same_kind(self._computed_from(values), original)
+        for i, t in enumerate(values):
             name = "original" if self.is_tensor else f"original{i}"
-            if isinstance(start, Parameter):
-                if self.is_tensor and t.dtype is start.dtype and t.shape == start.shape:
+            if isinstance(original, Parameter):
+                if self.is_tensor and t.shape == original.shape:
                     # an optimizer that has the parameter goes on having it
-                    start.data = t.data
-                    t = start
+                    original.data = t.data
+                    t = original
                 else:
-                    t = Parameter(t.detach(), requires_grad=start.requires_grad)
+                    t = Parameter(t.detach(), requires_grad=original.requires_grad)
                 self.register_parameter(name, t)
             else:
                 self.register_buffer(name, t)
-        if not unsafe:
-            self._check_result(start)
 
-    def _check_result(self, start):
-        """Is what is computed a tensor like the one that it stands for?"""
-        with whet.no_grad():
-            result = self()
-        if not isinstance(result, Tensor):
-            raise ValueError(
-                f"A parametrization must return a tensor. Got {type(result).__name__}.")
-        if result.dtype is not start.dtype:
-            raise ValueError(
-                "Registering a parametrization may not change the dtype of the tensor: "
-                f"{start.dtype} to {result.dtype}.")
-        if tuple(result.shape) != tuple(start.shape):
-            raise ValueError(
-                "Registering a parametrization may not change the shape of the tensor: "
-                f"{tuple(start.shape)} to {tuple(result.shape)}.")
+    @property
+    def _steps(self):
+        """The parametrizations, without what belongs to those of the originals themselves."""
+        return [m for name, m in self._modules.items() if name != "parametrizations"]
 
     @property
     def originals(self):
@@ -126,7 +123,7 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value):
         """Set the originals so that the parametrised tensor is `value`."""
         with whet.no_grad():
-            for module in reversed(self):
+            for module in reversed(self._steps):
                 if not hasattr(module, "right_inverse"):
                     raise RuntimeError(
                         f"parametrization {type(module).__name__} does not implement right_inverse."
@@ -144,14 +141,48 @@ class ParametrizationList(ModuleList):
                         f"original tensor has dtype {mine.dtype}")
                 mine.data = new.data
 
-    def forward(self):
-        if not len(self):
-            raise RuntimeError("Calling a parametrization that has been removed.")
-        first, *rest = self
-        value = first(*self.originals)
+    def _computed_from(self, originals):
+        first, *rest = self._steps
+        value = first(*originals)
         for module in rest:
             value = module(value)
         return value
+
+    def forward(self):
+        if not len(self):
+            raise RuntimeError("Calling a parametrization that has been removed.")
+        return self._computed_from(self.originals)
+
+
+def check_same_kind(made, before):
+    """Raise unless what a parametrization made is a tensor like the one that it stands for."""
+    if not isinstance(made, Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
+    for what in ("dtype", "shape"):
+        if getattr(made, what) != getattr(before, what):
+            raise ValueError(
+                f"Registering a parametrization may not change the {what} of the tensor, unless "
+                f"the `unsafe` flag is enabled: {getattr(before, what)} to {getattr(made, what)}.")
+
+
+def _check_inverse(parametrization, made, before):
+    """Raise unless the parametrization's right_inverse, if it has one, takes back what it made to
+    a tensor like the one before."""
+    if not hasattr(parametrization, "right_inverse"):
+        return
+    try:
+        back = parametrization.right_inverse(made)
+    except NotImplementedError:
+        return
+    if not isinstance(back, Tensor):
+        raise ValueError(
+            f"parametrization.right_inverse must return a tensor. Got: {type(back).__name__}")
+    for what in ("dtype", "shape"):
+        if getattr(back, what) != getattr(before, what):
+            raise ValueError(
+                f"The tensor returned by parametrization.right_inverse must have the same {what} "
+                f"as the parametrized one, unless the `unsafe` flag is enabled: "
+                f"{getattr(before, what)}, got {getattr(back, what)}.")
 
 
 def _property(name):
@@ -186,9 +217,10 @@ def _as_parametrized_class(module):
         made.__dict__ = {k: copy.deepcopy(v, memo) for k, v in self.__dict__.items()}
         return made
 
-    module.__class__ = type(
-        f"Parametrized{cls.__name__}", (cls,),
-        {"__getstate__": refuse, "__deepcopy__": deepcopy, "__module__": cls.__module__})
+    own = {"__getstate__": refuse, "__module__": cls.__module__}
+    if not hasattr(cls, "__deepcopy__"):        # a module that copies itself goes on doing so
+        own["__deepcopy__"] = deepcopy
+    module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), own)
     module.parametrizations = ModuleDict()
 
 
@@ -209,21 +241,11 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
         if not unsafe:
-            now = getattr(module, tensor_name)
             with whet.no_grad():
+                now = getattr(module, tensor_name)
                 after = parametrization(now)
-            if (not isinstance(after, Tensor) or after.dtype is not now.dtype
-                    or tuple(after.shape) != tuple(now.shape)):
-                raise ValueError(
-                    "Registering a parametrization may not change the type, dtype or shape of the "
-                    "tensor, got "
-                    f"{type(after).__name__} {getattr(after, 'dtype', '')} "
-                    f"{tuple(getattr(after, 'shape', ()))}")
-            if (hasattr(parametrization, "right_inverse")
-                    and all(hasattr(m, "right_inverse") for m in chain)):
-                before = parametrization.right_inverse(now)
-                if isinstance(before, Tensor):
-                    chain.right_inverse(before)              # so that the value stays the same
+                check_same_kind(after, now)
+                _check_inverse(parametrization, after, now)
         chain.append(parametrization)
         chain.unsafe = chain.unsafe or unsafe
         return module
@@ -327,7 +349,7 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
         chain = from_module.parametrizations[name]
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
-        for parametrization in chain:
+        for parametrization in chain._steps:
             register_parametrization(to_module, name, copy.deepcopy(parametrization), unsafe=True)
         for mine, theirs in zip(to_module.parametrizations[name].originals, chain.originals):
             mine.data = theirs.detach().clone()
