@@ -1,6 +1,6 @@
 """Hooks of modules: where they are kept, and how those of the backward pass see its gradients."""
 import functools
-import weakref
+import warnings
 
 import whet
 
@@ -14,7 +14,8 @@ class ModuleHooks:
     without hooks checks one word."""
     __slots__ = ("forward_pre", "forward", "backward_pre", "backward", "forward_pre_with_kwargs",
                  "forward_with_kwargs", "forward_always_called", "state_dict_pre", "state_dict",
-                 "state_dict_in_place", "load_pre", "load_post", "parameter", "buffer", "module")
+                 "state_dict_in_place", "load_pre", "load_pre_with_module", "load_post",
+                 "parameter", "buffer", "module")
 
     def __init__(self):
         for name in self.__slots__:
@@ -38,7 +39,7 @@ def registered(kind, module, name, value):
 
 
 def register(lists, kind, hook, prepend=False, with_kwargs=False, always=False,
-             in_place=False):
+             in_place=False, with_module=False):
     """Add a hook to one of the lists, with what else is to be known of it; returns its handle."""
     also = []
     if with_kwargs:
@@ -47,6 +48,8 @@ def register(lists, kind, hook, prepend=False, with_kwargs=False, always=False,
         also.append(getattr(lists, f"{kind}_always_called"))
     if in_place:
         also.append(getattr(lists, f"{kind}_in_place"))
+    if with_module:
+        also.append(getattr(lists, f"{kind}_with_module"))
     handle = getattr(lists, kind).add(hook, *also, prepend=prepend)
     for facts in also:
         facts[handle.id] = True
@@ -130,21 +133,15 @@ class Hooked:
     def register_load_state_dict_pre_hook(self, hook):
         """Call `hook(module, state_dict, prefix, local_metadata, strict, missing_keys,
         unexpected_keys, error_msgs)` first."""
-        return self._register_load_state_dict_pre_hook(
-            functools.partial(_call_with_module, hook, weakref.ref(self)))
+        return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        return (self.register_load_state_dict_pre_hook(hook) if with_module
-                else register(self._hook_lists(), "load_pre", hook))
+        return register(self._hook_lists(), "load_pre", hook, with_module=with_module)
 
     def register_load_state_dict_post_hook(self, hook):
         """Call `hook(module, incompatible_keys)` after a state dict was loaded into the module; it
         may change the lists."""
         return register(self._hook_lists(), "load_post", hook)
-
-
-def _call_with_module(hook, module, *args):
-    return hook(module(), *args)
 
 
 def of_backward(module, mine):
@@ -216,7 +213,9 @@ class BackwardHooks:
         single = not isinstance(result, tuple | list)
         values = (result,) if single else tuple(result)
         if not all(isinstance(v, Tensor) or v is None for v in values) and single:
-            # a dict or another structure: torch, too, leaves it alone
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of "
+                f"Tensors but received {type(result)}", stacklevel=2)
             return result
         n = len(values)
 
@@ -237,7 +236,9 @@ class BackwardHooks:
                 self.grad_output = full
             else:                       # no input needs a gradient: there is no other moment
                 for hook in self.after:
-                    if hook(self.module, (None,) * self.n_inputs, full) is not None:
+                    changed = hook(self.module, (None,) * self.n_inputs, full)
+                    if changed is not None and not (
+                            isinstance(changed, tuple) and all(g is None for g in changed)):
                         raise RuntimeError(
                             "Backward hook for Modules where no input requires gradient should "
                             "always return None or None for all gradients.")
@@ -255,7 +256,9 @@ class BackwardHooks:
         full = tuple(full)
         # a result of the module keeps this alive, but has no use for its gradients
         grad_output, self.grad_output = self.grad_output, None
-        for hook in self.after:
+        # gradients that came past the results (a second backward, a tensor that the module keeps)
+        # are none of the hooks' business
+        for hook in self.after if grad_output is not None else ():
             changed = hook(self.module, full, grad_output)
             if changed is not None:
                 full = changed if isinstance(changed, tuple) else (changed,)

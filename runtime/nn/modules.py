@@ -12,16 +12,18 @@ _PLACES = {
     "pooling": "pooling", "rnn": "rnn", "sparse": "sparse", "transformer": "transformer",
     "upsampling": "shape", "utils": "tuples"}
 
-# What PyTorch has beside its activations, and whet beside the transformer.
-_ALSO = {"activation": ("MultiheadAttention",)}
+# What PyTorch has beside its activations and helpers, and whet elsewhere.
+_ALSO = {
+    "activation": ("transformer", "MultiheadAttention"),
+    "utils": ("state", "consume_prefix_in_state_dict_if_present")}
 
 __path__: list = []                     # lets the places be imported as submodules
 for _name, _place in _PLACES.items():
     sys.modules[f"{__name__}.{_name}"] = globals()[_name] = importlib.import_module(
         f"..{_place}", __name__)
-for _name, _classes in _ALSO.items():
-    for _class in _classes:
-        setattr(globals()[_name], _class, getattr(globals()["transformer"], _class))
+for _name, (_place, _what) in _ALSO.items():
+    setattr(globals()[_name], _what, getattr(
+        importlib.import_module(f"..{_place}", __name__), _what))
 
 
 def __getattr__(name):

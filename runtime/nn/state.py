@@ -27,6 +27,24 @@ class StateDict(OrderedDict):
         return repr(OrderedDict(self))
 
 
+def consume_prefix_in_state_dict_if_present(state_dict, prefix):
+    """Take a prefix off the names of a state dict, in place: `module.`, which a model has in the
+    checkpoints of a wrapper around it.
+
+    >>> import whet
+    >>> from whet.nn.modules.utils import consume_prefix_in_state_dict_if_present
+    >>> state = whet.nn.Sequential(whet.nn.Linear(1, 1, bias=False)).state_dict()
+    >>> consume_prefix_in_state_dict_if_present(state, "0.")
+    >>> list(state)
+    ['weight']
+    """
+    for name in [n for n in state_dict if n.startswith(prefix)]:
+        state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    metadata = getattr(state_dict, "_metadata", {})
+    for name in [n for n in metadata if n and f"{n}.".startswith(prefix)]:
+        metadata[name[len(prefix):]] = metadata.pop(name)
+
+
 class Stateful:
     """The part of Module that saves and loads."""
     _version = 1
@@ -91,9 +109,10 @@ class Stateful:
         """Take this module's own tensors from `state_dict`; what fits is copied at the end, when
         nothing was wrong anywhere."""
         own = self.__dict__.get("_hooks", hooks.none)
-        for hook in list(own.load_pre.values()):
-            hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                 error_msgs)
+        for i, hook in list(own.load_pre.items()):
+            first = (self,) if i in own.load_pre_with_module else ()
+            hook(*first, state_dict, prefix, local_metadata, strict, missing_keys,
+                 unexpected_keys, error_msgs)
         attrs = self.__dict__
         assign = local_metadata.get("assign_to_params_buffers", False)
         later = local_metadata.get("later")

@@ -1,5 +1,6 @@
 """Hooks of modules and optimizers: dicts by handle id, where PyTorch's libraries find them."""
 import copy
+import pickle
 from collections import OrderedDict
 
 import pytest
@@ -206,3 +207,65 @@ def test_a_traced_function_sees_hooks_that_were_registered_since():
         for _ in range(3):
             assert weight_of_new().tolist() == [10, 10]
     assert weight_of_new().tolist() == [2, 2]
+
+
+class Renamed(nn.Linear):
+    """Takes its weight by an older name."""
+
+    def __init__(self):
+        super().__init__(1, 1, bias=False)
+        self.asked = 0
+        self.register_load_state_dict_pre_hook(Renamed.rename)
+
+    def rename(self, state, prefix, *rest):
+        self.asked += 1
+        if prefix + "w" in state:
+            state[prefix + "weight"] = state.pop(prefix + "w")
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_hook_before_loading_gets_the_module_that_it_is_called_for(again):
+    first = Renamed()
+    second = again(first)
+    second.load_state_dict({"w": whet.full((1, 1), 5.)})
+    assert (first.asked, second.asked, second.weight.item()) == (0, 1, 5)
+
+
+def test_a_backward_hook_may_return_that_no_input_has_a_gradient():
+    layer, seen = nn.Linear(2, 3), []
+    layer.register_full_backward_hook(lambda module, into, out: seen.append(into) or into)
+    layer(whet.ones(1, 2)).sum().backward()
+    assert seen == [(None,)] and layer.weight.grad.tolist() == [[1, 1]] * 3
+
+
+def test_a_result_whose_gradients_no_backward_hook_sees_is_warned_of():
+    class Named(nn.Module):
+        def forward(self, x):
+            return {"double": x * 2}
+    layer, seen = Named(), []
+    layer.register_full_backward_hook(lambda *args: seen.append(args))
+    x = whet.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="should be a Tensor or a tuple of Tensors"):
+        layer(x)["double"].sum().backward()
+    assert not seen and x.grad.tolist() == [2, 2]
+
+
+def test_gradients_that_come_past_a_result_are_not_shown_to_backward_hooks():
+    layer, shown = nn.Sigmoid(), []
+    layer.register_full_backward_hook(lambda module, into, out: shown.append(len(out)))
+    x = whet.tensor([0.5], requires_grad=True)
+    slope, = whet.autograd.grad(layer(x).sum(), x, create_graph=True)
+    slope.sum().backward()
+    y = x.detach().sigmoid()
+    assert shown == [1] and abs(float(x.grad - y * (1 - y) * (1 - 2 * y))) < 1e-6
+
+
+def test_the_prefix_of_a_wrapper_is_taken_off_a_checkpoint():
+    layer = nn.Sequential(nn.BatchNorm1d(2))
+    wrapped = nn.Module()
+    wrapped.module = layer
+    state = wrapped.state_dict()
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state) == list(layer.state_dict())
+    assert state._metadata[""] == {"version": 1} and state._metadata["0"] == {"version": 2}
+    layer.load_state_dict(state)
