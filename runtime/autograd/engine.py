@@ -516,12 +516,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     got = run(roots, gs, keep, create_graph, targets, accumulate=False,
               level=modes.level_of(_tensors_of(outputs)))
     result = []
-    for t, k in zip(inputs, _keys(inputs)):
+    for i, (t, k) in enumerate(zip(inputs, _keys(inputs))):
         g = got.get(k)
         if g is None and not allow_unused:
             raise RuntimeError(
-                "One of the differentiated Tensors appears to not have been used in the graph. "
-                "Set allow_unused=True if this is the desired behavior."
+                f"The differentiated Tensor at index {i} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
                 + _beyond(_tensors_of(outputs)))
         if g is None and materialize_grads:
             g = later.zeros_like(t)
@@ -560,9 +560,11 @@ def register_tensor_hook(t, hook):
         r = hook(g)
         if r is not None and not hasattr(r, "_array") and not isinstance(r, Composite):
             raise TypeError(f"expected a Tensor or None from the hook, got {type(r).__name__}")
-        if r is not None and tuple(r.shape) != tuple(g.shape):
-            raise RuntimeError(f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has "
-                               f"changed the size of value: {tuple(g.shape)} to {tuple(r.shape)}")
+        for called, what in (("size", "shape"), ("type", "dtype")) if r is not None else ():
+            before, after = getattr(g, what), getattr(r, what)
+            if before != after:
+                raise RuntimeError(f"hook '{getattr(hook, '__name__', type(hook).__name__)}' has "
+                                   f"changed the {called} of value: {before} to {after}")
         return r
     if isinstance(e, Base):
         if t._extra is None:

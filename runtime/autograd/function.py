@@ -1,5 +1,7 @@
 """Ops that users define: `autograd.Function`."""
+import warnings
 import weakref
+from typing import Any
 
 from ..composite import Composite
 from ..dtypes import COMPLEX, FLOAT
@@ -198,6 +200,30 @@ class Function:
             "(...)")
 
 
+class InplaceFunction(Function):
+    """A `Function` that may write into its input. Writing is up to its forward, which marks what
+    it wrote to with `ctx.mark_dirty`.
+
+    >>> import whet
+    >>> class Rounded(whet.autograd.function.InplaceFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.mark_dirty(x)
+    ...         return x.round_()
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g
+    >>> x = whet.tensor([1.2], requires_grad=True)
+    >>> Rounded.apply(x * 2).backward()
+    >>> x.grad
+    tensor([2.])
+    """
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+
 def backward_of(cls):
     """The backward that the user wrote, by either of its names."""
     other = getattr(cls, "vjp", Function.vjp)
@@ -212,6 +238,8 @@ def backward_of(cls):
 
 def call(cls, args, kwargs):
     """Apply a Function, or an object with a forward and a backward like one."""
+    if "setup_context" in methods(cls) and not kwargs:
+        args = _with_defaults(cls.forward, args)
     if modes.state.observers:
         level, off = modes.level_of(args), modes.deferred(())
         if off is not None and level is not off:
@@ -224,6 +252,13 @@ def call(cls, args, kwargs):
     ctx.needs_input_grad = tuple(t is not None and t.requires_grad for t in tensors)
     edges = tuple(edge_of(t) if t is not None and recording else None for t in tensors)
     return attach(cls, ctx, evaluate(cls, ctx, args, kwargs), args, edges)
+
+
+def _with_defaults(forward, args):
+    """The arguments with those that the forward has values for: a `setup_context` gets all."""
+    code, defaults = getattr(forward, "__code__", None), getattr(forward, "__defaults__", None)
+    missing = code.co_argcount - len(args) if code is not None else 0
+    return (*args, *defaults[-missing:]) if defaults and 0 < missing <= len(defaults) else args
 
 
 def evaluate(cls, ctx, args, kwargs):
@@ -253,7 +288,11 @@ def attach(cls, ctx, result, args, edges):
         ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
         node.metadata = tuple(
             (t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
-    outs = [_output(t, i, node, ctx, tensors, len(outs)) for i, t in enumerate(outs)]
+    made: dict[int, Any] = {}           # a result that is given twice is one tensor
+    for i, t in enumerate(outs):
+        if id(t) not in made:
+            made[id(t)] = _output(t, i, node, ctx, tensors, len(outs))
+    outs = [made[id(t)] for t in outs]
     for t in ctx._dirty:
         t._bump(cls.__name__)
     if node is not None:
@@ -275,16 +314,18 @@ def _output(t, i, node, ctx, inputs, n):
     own."""
     if not hasattr(t, "_array"):
         return t
-    if any(t is d for d in ctx._dirty):
+    if any(t is d for d in ctx._dirty) and not any(t is x for x in inputs):
+        warnings.warn(
+            "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, "
+            "there is no need to pass it to mark_dirty().", stacklevel=4)
+    elif any(t is d for d in ctx._dirty):
         if node is not None:
             inplace.check_writable(t, node.op.name)
             if t._base is not None and n > 1:
                 raise RuntimeError(
                     "If your Function modifies inplace an Input that is a view of another Tensor, "
                     "your Function cannot return more than one Tensor.")
-            at = next((k for k, x in enumerate(inputs) if x is t), None)
-            if at is None:
-                raise RuntimeError("mark_dirty: a tensor that was not an input of the Function")
+            at = next(k for k, x in enumerate(inputs) if x is t)
             inplace.adopt(t, node, node if n == 1 else OutputOf(node, i), at)
         return t
     shared = 0

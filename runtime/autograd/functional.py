@@ -44,25 +44,30 @@ def _checked(v, like, what, fn):
     for i, (a, b) in enumerate(zip(v, like)):
         if a.shape != b.shape:
             raise RuntimeError(
-                f"Entry {i} of v has invalid size: should be {tuple(b.shape)} but got "
-                f"{tuple(a.shape)}.")
+                f"{f'Entry {i} in v' if len(like) > 1 else 'v'} has invalid size: should be "
+                f"{b.shape} but got {a.shape}.")
     return v
 
 
-def _gradients(outputs, inputs, vectors, create_graph, strict=False):
+def _gradients(outputs, inputs, vectors, create_graph, strict=False, second=False):
     """Gradients of outputs, zero where an output does not depend on an input (an error if
-    `strict`)."""
+    `strict`). `second`: the outputs are gradients by the inputs."""
+    for i, y in enumerate(outputs if strict else ()):
+        if not y.requires_grad:
+            raise RuntimeError(
+                f"The jacobian of the user-provided function with respect to input {i} is "
+                "independent of the input. This is not allowed in strict mode." if second else
+                f"Output {i} of the user-provided function does not require gradients. The "
+                "outputs must be computed in a differentiable manner from the input when running "
+                "in strict mode.")
     pairs = [(y, v) for y, v in zip(outputs, vectors) if y.requires_grad]
-    if strict and len(pairs) < len(outputs):
-        raise RuntimeError(
-            "An output of the user-provided function is independent of the inputs. This is not "
-            "allowed in strict mode.")
     gs = (grad([y for y, _ in pairs], inputs, [v for _, v in pairs], create_graph=create_graph,
                retain_graph=True, allow_unused=True) if pairs else [None] * len(inputs))
-    if strict and any(g is None for g in gs):
-        raise RuntimeError(
-            "The output of the user-provided function is independent of an input. This is not "
-            "allowed in strict mode.")
+    for i, g in enumerate(gs if strict else ()):
+        if g is None:
+            raise RuntimeError(
+                f"The {'jacobian' if second else 'output'} of the user-provided function is "
+                f"independent of input {i}. This is not allowed in strict mode.")
     return tuple([x.new_zeros(x.shape) if g is None else g for g, x in zip(gs, inputs)])
 
 
@@ -188,7 +193,7 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
     """
     with enable_grad():
         inputs, _, outputs, one_out = _call(func, inputs, create_graph, "jvp")
-        v = _checked(v, inputs, "input", "jvp")
+        v = _checked(v, inputs, "input to the user-provided function", "jvp")
         dummies = tuple([y.new_zeros(y.shape).requires_grad_() for y in outputs])
         g = _gradients(outputs, inputs, dummies, create_graph=True, strict=strict)
         d = _gradients(g, dummies, v, create_graph)
@@ -203,12 +208,17 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
     >>> whet.autograd.functional.vhp(lambda x: (x ** 3).sum(), x, v)[1]
     tensor([ 6., 12.])
     """
+    return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
+
+
+def _hessian_product(func, inputs, v, create_graph, strict, fn):
     with enable_grad():
-        inputs, one_in, outputs, _ = _call(func, inputs, create_graph, "vhp")
-        _one_number(outputs[0], "vhp")
+        inputs, one_in, outputs, _ = _call(func, inputs, create_graph, fn)
+        v = _checked(v, inputs, "input to the user-provided function", fn)
+        _one_number(outputs[0], fn)
         ones = tuple([y.new_ones(y.shape) for y in outputs])
         g = _gradients(outputs, inputs, ones, create_graph=True, strict=strict)
-        h = _gradients(g, inputs, _checked(v, inputs, "input", "vhp"), create_graph, strict)
+        h = _gradients(g, inputs, v, create_graph, strict, second=True)
     return _finished(outputs, True, create_graph), _finished(h, one_in, create_graph)
 
 
@@ -220,4 +230,4 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
     >>> whet.autograd.functional.hvp(lambda x: (x ** 3).sum(), x, v)[1]
     tensor([ 6., 12.])
     """
-    return vhp(func, inputs, v, create_graph, strict)
+    return _hessian_product(func, inputs, v, create_graph, strict, "hvp")

@@ -380,7 +380,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     >>> x.set_(whet.tensor([1., 2.]))
     tensor([1., 2.])
     """
-    _refuse_resize(self, "set_")
+    if modes.is_grad_enabled():
+        _refuse_resize(self, "set_")
     if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
         raise RuntimeError(f"Expected a Storage of type {self.dtype.letter} or an UntypedStorage, "
                            f"but got type {source.dtype.letter} for argument 1 'storage'")

@@ -436,3 +436,61 @@ def test_what_a_function_gives_may_lie_in_its_context():
     gc.collect()
     y.sum().backward()
     assert x.grad.tolist() == y.tolist()
+
+
+def test_a_mark_on_what_was_no_input_is_warned_of():
+    class Marks(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 3
+            ctx.mark_dirty(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+    x = leaf(1.0)
+    with pytest.warns(UserWarning, match="Only input Tensors should be given to ctx.mark_dirty"):
+        y = Marks.apply(x)
+    y.backward()
+    assert x.grad.item() == 3
+
+
+def test_a_result_that_is_given_twice_is_one_tensor():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx, first, second):
+            return first * 2 + second * 2
+
+    def summed(x):
+        first, second = Twice.apply(x)
+        assert first is second
+        return first + second
+    x = leaf(1.0, 2.0)
+    assert gradcheck(summed, x) and gradgradcheck(summed, x)
+
+
+def test_the_context_is_set_up_with_the_arguments_that_were_left_out():
+    class Power(Function):
+        @staticmethod
+        def forward(x, exponent=3):
+            return x ** exponent
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.exponent = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            return g * ctx.exponent * x ** (ctx.exponent - 1), None
+    x = leaf(2.0)
+    assert grad(Power.apply(x), x)[0].item() == 12
+    assert grad(Power.apply(x, 2), x)[0].item() == 4
+    assert whet.func.grad(lambda x: Power.apply(x).sum())(x.detach()).item() == 12

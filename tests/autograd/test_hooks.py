@@ -346,3 +346,12 @@ def test_nodes_of_calls_that_are_repeated_are_nodes():
     x = whet.ones(2, requires_grad=True)
     for _ in range(40):
         assert isinstance((x * 2).exp().grad_fn, whet.autograd.graph.Node)
+
+
+def test_a_hook_may_not_change_the_type_of_a_gradient():
+    x = leaf(1, 2)
+    for t in (x, x * 2):
+        handle = t.register_hook(lambda g: g.double())
+        with pytest.raises(RuntimeError, match="has changed the type of value: whet.float32 to"):
+            t.sum().backward()
+        handle.remove()

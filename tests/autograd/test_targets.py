@@ -40,3 +40,9 @@ def test_zeros_in_place_of_gradients_need_leave_to_be_unused():
     x = whet.ones(2, requires_grad=True)
     with pytest.raises(ValueError, match="materialize_grads=True"):
         whet.autograd.grad(x.sum(), x, allow_unused=False, materialize_grads=True)
+
+
+def test_the_target_that_was_not_used_is_named():
+    used, other = whet.ones(1, requires_grad=True), whet.ones(1, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Tensor at index 1 appears to not have been used"):
+        whet.autograd.grad(used * 2, [used, other])

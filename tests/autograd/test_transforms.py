@@ -446,3 +446,17 @@ def test_a_gradient_by_a_cotangent_has_no_history_of_the_variables_that_have_end
     x.requires_grad_()
     slope = func.grad(lambda v: func.vjp(whet.sin, x)[1](v)[0])(v)
     assert abs(float(whet.autograd.grad(slope, x)[0]) + float(x.sin())) < 1e-6
+
+
+def test_derivatives_as_values_name_themselves_and_the_input_that_does_not_matter():
+    x, d = whet.ones(2), whet.autograd.functional
+    with pytest.raises(TypeError, match="inputs given to hvp"):
+        d.hvp(lambda x: x.sum(), (x, 2), x)
+    with pytest.raises(RuntimeError, match=r"v has invalid size: should be whet.Size\(\[2\]\)"):
+        d.vhp(lambda x: x.sum(), x, whet.ones(3))
+    with pytest.raises(RuntimeError, match="Output 0 of the user-provided function does not req"):
+        d.vjp(lambda x: x.detach().sum(), x, strict=True)
+    with pytest.raises(RuntimeError, match="is independent of input 1"):
+        d.jacobian(lambda x, y: x, (x, x), strict=True)
+    with pytest.raises(RuntimeError, match="jacobian of the user-provided function with respect"):
+        d.hvp(lambda x: (x * 3).sum(), x, x, strict=True)

@@ -172,3 +172,13 @@ def test_a_tensor_takes_a_storage_of_its_own_type_or_of_bytes():
             x.set_(source)
     assert x.set_(whet.zeros(3).storage()).tolist() == [0, 0, 0]
     assert x.set_(whet.zeros(1, dtype=whet.float64).untyped_storage()).tolist() == [0, 0]
+
+
+def test_a_parameter_may_get_other_memory_where_nothing_is_recorded():
+    p = whet.nn.Parameter(whet.arange(4.))
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        p.set_(p.detach()[1:])
+    with whet.no_grad():
+        p.set_(p.detach()[1:])
+    (p * 2).sum().backward()
+    assert p.tolist() == [1, 2, 3] and p.grad.tolist() == [2, 2, 2]
