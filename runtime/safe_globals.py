@@ -1,4 +1,5 @@
-"""What `load` may call where a file of PyTorch's names it, beside what it knows."""
+"""What `load` may call where a file names it, beside what it knows."""
+import pickle
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
 
@@ -6,8 +7,8 @@ _SAFE: list = []
 
 
 def add_safe_globals(safe_globals):
-    """Let `load` call these classes and functions where a file of PyTorch's names them: each is an
-    object, or a pair of one and the name that files have for it."""
+    """Let `load` call these classes and functions where a file names them: each is an object, or a
+    pair of one and the name that files have for it."""
     _SAFE.extend(safe_globals)
 
 
@@ -33,6 +34,17 @@ class safe_globals:
 
     def __exit__(self, *error):
         _SAFE[:] = self.before
+
+
+def allowed(module, name, file):
+    """What a file names, which holds a pickled object, if it may be called."""
+    found = by_name().get((module, name))
+    if found is None:
+        raise pickle.UnpicklingError(
+            f"Weights only load failed: {file} holds a pickled object of {module}.{name}, and "
+            "loading it can run any code. If you trust where the file came from, load it with "
+            "weights_only=False, or allow the name with whet.serialization.add_safe_globals.")
+    return found
 
 
 def by_name():

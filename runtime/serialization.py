@@ -35,6 +35,7 @@ from .nn.parameter import Buffer, Parameter
 from .ops.creation import empty_strided
 from .safe_globals import (
     add_safe_globals,
+    allowed,
     clear_safe_globals,
     get_safe_globals,
     safe_globals,
@@ -507,16 +508,15 @@ class _Reader:
             raise
 
     def unpickle(self, node):
-        if self.weights_only:
-            raise pickle.UnpicklingError(
-                f"Weights only load failed: {self.name} holds a pickled object of "
-                f"{node.get('class', 'an unknown class')}, and loading it can run any code. If "
-                "you trust where the file came from, load it with weights_only=False.")
         reader = self
 
         class Unpickler(self.pickle.Unpickler):
             def persistent_load(self, i):
                 return reader.tensor(i)
+
+            def find_class(self, module, name):
+                return (allowed(module, name, reader.name) if reader.weights_only
+                        else super().find_class(module, name))
         raw = self.entries[self.pickles[node["pickle"]]].tobytes()
         return Unpickler(io.BytesIO(raw), **self.pickle_args).load()
 

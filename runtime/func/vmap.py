@@ -9,7 +9,7 @@ from ..ops import batching, registry
 from ..ops.convert import copy_op
 from ..ops.random import draw_op
 from ..tensor import Tensor, new
-from .trees import like, tensors
+from .trees import like, other_leaves, tensors
 
 DATA_DEPENDENT = (
     "vmap: Python asks for the numbers of a tensor that has others for each example ({}). Use ops "
@@ -223,6 +223,31 @@ def _mapped_dims(name, args, in_dims):
     return found, sizes.pop()
 
 
+def _dims_of_results(name, result, out_dims):
+    """Where each tensor of a result gets the batch dimension."""
+    if isinstance(out_dims, list):
+        out_dims = tuple(out_dims)
+    for d in other_leaves(out_dims):
+        if not isinstance(d, int | None):
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
+                "python collection of ints: where in the outputs the mapped dimension should be")
+    if isinstance(result, Tensor) and isinstance(out_dims, tuple) and len(out_dims) == 1:
+        out_dims, = out_dims
+    if isinstance(result, Tensor) and not isinstance(out_dims, int | None):
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): out_dims is not compatible with the "
+            "structure of the outputs: a Tensor")
+    dims = []
+    for t, d in _dims(result, out_dims, []):
+        if not isinstance(t, Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(t)}. Did "
+                "you mean to set out_dims= to None for that output?")
+        dims.append(d)
+    return dims
+
+
 def _run(func, name, args, kwargs, found, size, out_dims, randomness):
     """One batch."""
     fronted = [t if not d else t.movedim(d, 0) for t, d in found]
@@ -234,12 +259,7 @@ def _run(func, name, args, kwargs, found, size, out_dims, randomness):
             raise ValueError(
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(result)}"
             )
-        dims = [
-            d
-            for _, d in _dims(
-                result, tuple(out_dims) if isinstance(out_dims, list) else out_dims, []
-            )
-        ]
+        dims = _dims_of_results(name, result, out_dims)
         outs = [(t.value, t.batched) if level.owns(t) else (t, False) for t in tensors(result)]
     return like(result, [_out(name, t, batched, d, size) for (t, batched), d in zip(outs, dims)])
 

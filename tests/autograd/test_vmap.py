@@ -317,3 +317,20 @@ def test_a_checkpointed_block_within_a_vmap():
         return checkpoint(lambda x: (x * x).exp(), x, use_reentrant=False).sum()
     x = whet.rand(3, 2)
     whet.testing.assert_close(func.vmap(func.grad(f))(x), 2 * x * (x * x).exp())
+
+
+@pytest.mark.parametrize("dims, named", [
+    ("no", "must be an int, None or a python collection of ints"),
+    (("no",), "must be an int, None or a python collection of ints"),
+    ((0, 0), "not compatible with the structure of the outputs")])
+def test_places_for_results_that_there_cannot_be_are_refused(dims, named):
+    with pytest.raises(ValueError, match=named):
+        func.vmap(lambda x: x, out_dims=dims)(whet.ones(2, 3))
+
+
+def test_a_number_beside_results_needs_the_word_that_it_has_no_batch():
+    x = whet.ones(2, 3)
+    with pytest.raises(ValueError, match="must only return Tensors, got type <class 'int'>"):
+        func.vmap(lambda x: (3, x), out_dims=(0, 1))(x)
+    number, turned = func.vmap(lambda x: (3, x), out_dims=(None, 1))(x)
+    assert number == 3 and turned.shape == (3, 2)

@@ -431,6 +431,25 @@ def test_a_file_of_pytorch_calls_only_what_is_known(capsys):
     assert not whet.serialization.get_safe_globals()
 
 
+class Settings:
+    """An object that users keep beside the weights."""
+
+    def __init__(self):
+        self.depth = 3
+
+
+def test_an_object_of_an_allowed_class_is_read_with_weights_only(tmp_path, capsys):
+    whet.save({"settings": Settings(), "w": whet.ones(2)}, tmp_path / "kept")
+    with pytest.raises(pickle.UnpicklingError, match="pickled object of .*Settings"):
+        whet.load(tmp_path / "kept")
+    with whet.serialization.safe_globals([Settings]):
+        assert whet.load(tmp_path / "kept")["settings"].depth == 3
+        whet.save([Settings(), Named()], tmp_path / "calls")
+        with pytest.raises(pickle.UnpicklingError, match="object of __builtin__.print"):
+            whet.load(tmp_path / "calls")
+    assert not capsys.readouterr().out
+
+
 def test_a_whole_module_of_pytorch_is_refused():
     text = b"ctorch.nn.modules.linear\nLinear\n."
     with pytest.raises(pickle.UnpicklingError, match="state_dict"):
