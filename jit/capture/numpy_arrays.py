@@ -46,7 +46,17 @@ from ..stand_ins.numpy_stand_in import (
 )
 from ..stand_ins.numpy_warnings import warning_here
 from ..stand_ins.replace_stand_ins import reclaim
-from ..values.array_facts import can_be_noted, flat, is_all, like, ordinary, overlap, several, takes
+from ..values.array_facts import (
+    can_be_noted,
+    flat,
+    is_a_window,
+    is_all,
+    like,
+    ordinary,
+    overlap,
+    several,
+    takes,
+)
 from ..values.varying_numbers import NUMBERS, guarded_values, tensor_behind
 from . import numpy_as_ops
 from .arrays_beside_tensors import call_beside_tensors
@@ -310,8 +320,7 @@ class Arrays:
                 name == "operator.setitem" and not isinstance(real_of(target), np.ndarray)):
             self.pin_all(args, kwargs)
             return function(*plain_args, **plain_kwargs)
-        if (name == "operator.setitem" and not is_all(args[1])
-                and not any(type(x) in VARYING_INDICES for x in flat((args[1],)))):
+        if name == "operator.setitem" and not is_all(args[1]) and is_a_window(args[1]):
             part = self.call("operator.getitem", operator.getitem, (target, args[1]), {})
             if type(part) is Array and isinstance(real_of(part), np.ndarray):
                 return self.change(name, function, part, (part, ..., args[2]), {},
@@ -389,7 +398,3 @@ class Arrays:
             return function(*args, **kwargs)
         function = BLANK.get(function, function)
         return self.call(function.__name__, function, args, kwargs)
-
-
-# parts of an index that may be others at each call
-VARYING_INDICES = frozenset((Array, np.ndarray, list, *NUMBERS))

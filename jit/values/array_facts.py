@@ -11,6 +11,9 @@ from whet.dtypes import FROM_NUMPY
 from whet.ir.memory_spans import span
 from whet.ir.values import Array
 
+# what an index that selects a window consists of, beside slices
+WINDOWS = frozenset((int, type(None), type(...)))
+
 
 def takes(x: Any) -> bool:
     """Can this array be an input?"""
@@ -36,6 +39,19 @@ def layout(x: Array) -> tuple[Any, ...]:
 def is_all(index: object) -> bool:
     """Does an index select the whole array?"""
     return index is ... or type(index) is slice and index == slice(None)
+
+
+def is_a_window(index: object) -> bool:
+    """Does an index select a window, which NumPy shows? Lists, arrays and truth values select a
+    copy.
+
+    >>> from whet.jit.values.array_facts import is_a_window
+    >>> is_a_window((0, slice(1, None))), is_a_window([0, 1])
+    (True, False)
+    """
+    parts = index if type(index) is tuple else (index,)
+    return all(type(part) in WINDOWS or type(part) is slice and all(
+        type(x) in WINDOWS for x in (part.start, part.stop, part.step)) for part in parts)
 
 
 def several(made: Any) -> Sequence[Any]:

@@ -527,3 +527,35 @@ def arrays_of_numpy_meet_tensors():
         for i in range(6):
             yield f(ramp(3) + 1, ramp(3) * (i - 2) + 1)
     return f, calls
+
+
+@trap
+def elements_are_written_by_indices_of_all_kinds(trace):
+    """Lists, truth values and tuples of them select copies, which are not what is written to."""
+    def by_lists(a):
+        a[[0, 1]] = 5
+        a[[0, 3]] += 1
+        a[[0, 1]], a[[2, 3]] = a[[2, 3]], a[[0, 1]]
+        return a
+    def by_lists_of_made(a):
+        b = np.sqrt(a)
+        b[[1, 0]] *= 3
+        b[[True, False, False, True]] = a[[1, 2]]
+        return b
+    def by_all_kinds(a):
+        b = a.reshape(2, 2) * 2
+        b[[0, 1], [1, 0]] -= 5
+        b[([0, 1],)] += 2
+        b[0, [1]] = 3
+        b[True] += 4
+        b[1:][0] = a[:2]
+        b[..., None, 0] -= 1
+        b[np.int64(1)][0] = 8
+        return b
+    functions = [trace(f) for f in (by_lists, by_lists_of_made, by_all_kinds)]
+    def calls(_):
+        for k in range(4):
+            for f in functions:
+                a = np.arange(4.0) + k
+                yield f(a), a
+    return by_lists, calls
