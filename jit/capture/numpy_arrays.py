@@ -10,16 +10,14 @@ from __future__ import annotations
 import operator
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from whet.autograd import modes
 from whet.ir.graph import Guard, Ref, Write
-from whet.ir.memory_spans import address
 from whet.ops.numpy_calls import ArgumentText, Unsaid, find, numpy_call, raising
 from whet.ops.registry import REGISTRY, apply, is_tensor
-from whet.ops.strided_views import as_strided_op, element_strides
 from whet.tensor import wrap
 from whet.tensor_base import Base
 
@@ -61,6 +59,7 @@ from ..values.varying_numbers import NUMBERS, guarded_values, tensor_behind
 from . import numpy_as_ops
 from .arrays_beside_tensors import call_beside_tensors
 from .user_lines import where
+from .views_of_arrays import is_locked, shown_part
 
 if TYPE_CHECKING:
     from whet.ir.values import Array as NumPyArray
@@ -177,6 +176,8 @@ class Arrays:
             if id(x) in self.described and provenance_of(x).is_a_snapshot:
                 return ("it gives back an array that shows another one's memory in a place that "
                         "depends on numbers")
+            if id(x) in self.described and is_locked(x):
+                return "it gives back an array to which NumPy lets nobody write"
             if id(x) not in self.described and not provenance_of(x).was_there_before:
                 return "a NumPy array that it made is still in use afterwards, but not returned"
         return None
@@ -286,23 +287,10 @@ class Arrays:
             self.roots.add(self.rec.value(t))
         return like(made, out)
 
-    def shown(self, y: Any, tensors: Sequence[Base]) -> Array | None:
-        """The stand-in for a part of an operand's memory. None if the result has memory of its own,
-        or if its place in the operand is unknown."""
-        if type(y) is not np.ndarray or any(t._array.size == 0 for t in tensors) or not y.size:
-            return None
-        for t in tensors:
-            a = t._array
-            if not overlap(y, a) or a.dtype != y.dtype or (address(y) - address(a)) % a.itemsize:
-                continue
-            if len(tensors) > 1:             # its layout may depend on the others
-                return None
-            with modes.no_grad():
-                part = apply(as_strided_op, (t,), dict(
-                    size=y.shape, stride=element_strides(y), base_stride=element_strides(a),
-                    offset=(address(y) - address(a)) // a.itemsize))
-            return self.new_stand_in(part._array, wrap(part._array))
-        return None
+    def shown(self, y: Any, tensors: tuple[Base, ...]) -> Array | None:
+        """The stand-in for what may be a part of an operand's memory, as `shown_part` finds it."""
+        part = shown_part(y, tensors)
+        return None if part is None else self.new_stand_in(*part)
 
     def pin_all(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """Make everything that an unrecorded call read a guard."""

@@ -49,13 +49,15 @@ def format_order(memory_format, ndim):
 
 
 def copied(array):
-    """A copy of a dense array, as it lies in memory (NumPy gives dimensions of size 1 strides of
-    its own)."""
+    """A copy of an array, as it lies in memory, without gaps between elements."""
     if devices.is_elsewhere(array):
         return devices.beyond.with_strides(array, array.strides)
     c = array.copy(order="K")
-    return (c if c.strides == array.strides else np.lib.stride_tricks.as_strided(
-        c, strides=array.strides))
+    # NumPy gives dimensions of size 1 strides of its own.
+    is_dense = not c.size or all(
+        n == 1 or s == t for n, s, t in zip(c.shape, c.strides, array.strides))
+    return c if c.strides == array.strides or not is_dense else np.lib.stride_tricks.as_strided(
+        c, strides=array.strides)
 
 
 def owned(array, new):

@@ -184,3 +184,40 @@ def numpy_reduces_lists_of_numbers():
             np.mean = real
         yield from thrice(lambda: f(ramp(3), np.ones(2), False))
     return f, calls
+
+
+@trap
+def an_array_made_inside_has_gaps():
+    """Every second number, a column, a part from behind, and what NumPy's functions leave so: none
+    is an argument's."""
+    a, whole = np.zeros(2), np.zeros((3, 2), np.int64)
+    def f(x, b):
+        a[:] = np.array([1.0, 2.0, 3.0, 4.0])[::2]
+        whole[0] = np.apply_along_axis(lambda row: row * 2, 0, np.arange(4.0).reshape(2, 2))[0]
+        whole[1] += np.arange(6).reshape(2, 3)[::-1, 1]
+        return (b + np.arange(6.0).reshape(3, 2)[:2, 0],
+                b[0] + np.arange(24.0).reshape(4, 6)[:, ::2].T,
+                np.arange(4.0)[::-2] - b, x * float(a.sum()))
+    def calls(f):
+        for k in range(6):
+            given = f(ramp(2), np.arange(2.0) + k)
+            yield given, a, whole, [y.strides for y in given[:3]]
+    return f, calls
+
+
+@trap
+def arrays_are_given_back_that_nobody_may_write_to(trace):
+    """NumPy locks what it shows in several places, and a diagonal."""
+    ways = [np.diag, lambda a: np.broadcast_to(a, (2, 2, 2)), lambda a: np.diag(a)[:1],
+            lambda a: np.diag(a) + 1, lambda a: outcome(lambda: np.diag(a).fill(3)),
+            lambda a: np.lib.stride_tricks.sliding_window_view(a, (1, 2)), lambda a: a[1:]]
+    traced = [trace(f) for f in ways]
+    def calls(_):
+        for k in range(5):
+            for f in traced:
+                a = np.arange(4.0).reshape(2, 2) + k
+                a.flags.writeable = k != 3
+                y = f(a)
+                yield y, a, isinstance(y, np.ndarray) and (
+                    y.flags.writeable, np.shares_memory(y, a), y.strides)
+    return ways[0], calls
