@@ -149,8 +149,10 @@ class Rprop(Elementwise):
         return "prev", "step_size"
 
     def start(self, group, p, name):
-        return (whet.full_like(p, float(group["lr"])) if name == "step_size" else super().start(
-            group, p, name))
+        if name != "step_size":
+            return super().start(group, p, name)
+        lr = float(group["lr"])              # of each part of a complex number
+        return whet.full_like(p, complex(lr, lr) if p.is_complex() else lr)
 
     @staticmethod
     def numbers(x, kind, step, shrink, grow, low, high):

@@ -126,6 +126,8 @@ class Elementwise(Optimizer):
         if len(live) != len(plan.live) or not all(map(_same, live, plan.live)):
             return None
         state, stateful, found = self.state, self.counts or plan.states, []
+        if plan.rest and not self._have_states([p for p, _ in plan.rest], plan.states):
+            return None
         try:
             for batch in plan.batches:
                 # `state[p]` would make an entry, and so change the order of what is made later.
@@ -152,6 +154,11 @@ class Elementwise(Optimizer):
         except KeyError:
             return None
         return found
+
+    def _have_states(self, params, names):
+        """Has each of these parameters the states that its update reads?"""
+        names = (*names, *self.scalars, *(("step",) if self.counts else ()))
+        return not names or all(self.state.get(p, NOTHING).keys() >= set(names) for p in params)
 
     def _run(self, plan, group, live):
         """Do a step as planned; False (and nothing done) where the plan does not fit any more."""

@@ -221,10 +221,11 @@ def test_mixed_dtypes_and_groups():
     assert a.tolist() == [0.25, 0.25]
 
 
-def test_complex_parameters_are_pairs_of_reals():
+@pytest.mark.parametrize("make", [optim.Adam, optim.Rprop])
+def test_complex_parameters_are_pairs_of_reals(make):
     z = whet.tensor([1 + 2j, -3j], requires_grad=True)
     r = whet.view_as_real(z.detach().clone()).clone().requires_grad_()
-    oz, orr = optim.Adam([z], lr=0.1), optim.Adam([r], lr=0.1)
+    oz, orr = make([z], lr=0.1), make([r], lr=0.1)
     for i in range(3):
         r.grad = whet.tensor(np.random.default_rng(i).standard_normal((2, 2)), dtype=whet.float32)
         z.grad = whet.view_as_complex(r.grad.clone())

@@ -67,3 +67,17 @@ def test_lbfgs_keeps_what_pytorch_keeps():
     assert sorted(state) == ["H_diag", "al", "d", "func_evals", "n_iter", "old_dirs", "old_stps",
                              "prev_flat_grad", "prev_loss", "ro", "t"]
     assert len(state["al"]) == 5
+
+
+def test_state_is_cleared_after_parameters_changed_their_type():
+    """The state of the old type keeps the parameters out of the common kernel until it is gone."""
+    p = whet.ones(2, requires_grad=True)
+    opt = optim.Adam([p], lr=0.1)
+    for k in range(4):
+        if k == 1:
+            p.data = p.data.double()
+        if k == 3:
+            opt.state.clear()
+        p.grad = whet.ones_like(p)
+        opt.step()
+    assert opt.state[p]["step"] == 1 and opt.state[p]["exp_avg"].dtype == whet.float64
