@@ -30,6 +30,7 @@ from ..stand_ins.numpy_functions import (
     OF_SEQUENCES,
     UNSET,
     WRITES,
+    WRITTEN,
     reflected,
     shuffles,
 )
@@ -236,9 +237,11 @@ class Arrays:
         if is_inplace and isinstance(plain_args[0], np.generic):
             return self.call(name := "operator." + reflected(name[10:]), find(name), args, kwargs)
         if name in WRITES or is_inplace or name == "operator.setitem":
-            return self.change(name, function, args[0], args, kwargs, plain_args, plain_kwargs)
+            target = args[0] if args else next((kwargs[k] for k in WRITTEN if k in kwargs), None)
+            return self.change(name, function, target, args, kwargs, plain_args, plain_kwargs)
         call = self.as_node(name, function, args, kwargs)
-        looked_at = call[1] if call and not name.startswith("operator") else ()
+        looked_at = call[1] if call and not name.startswith("operator") else [
+            tensor_of(x) for x in operands if type(x) is Array and call is None]
         before = [(a, a.tobytes()) for t in looked_at if (a := t._array).nbytes <= COMPARED]
         made = warning_here(self.rec, function, plain_args, plain_kwargs)
         if self.rec.reason:

@@ -17,6 +17,8 @@ KINDS = types.BuiltinFunctionType, types.FunctionType, ASKING
 WRITES = frozenset((
     "copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal", "ndarray.fill",
     "ndarray.sort", "ndarray.partition", "ndarray.put"))
+# what these call that operand
+WRITTEN = "dst", "a", "arr"
 # operators that have a form that changes the first operand
 INPLACE = frozenset((
     "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",

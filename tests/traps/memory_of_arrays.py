@@ -221,3 +221,22 @@ def arrays_are_given_back_that_nobody_may_write_to(trace):
                 yield y, a, isinstance(y, np.ndarray) and (
                     y.flags.writeable, np.shares_memory(y, a), y.strides)
     return ways[0], calls
+
+
+@trap
+def arrays_are_written_to_by_functions_that_are_passed_on(trace):
+    """By what NumPy calls for each row, and by operands that are given by name, in any order."""
+    def by_rows(a):
+        np.apply_along_axis(lambda row: row.__iadd__(1), 0, a)
+        return a.sum()
+    def by_names(a):
+        np.copyto(src=a * 2, dst=a)
+        np.put(v=[7], ind=[0], a=a)
+        np.fill_diagonal(val=1, a=a)
+        return a
+    def calls(_):
+        for f in (trace(by_rows), trace(by_names)):
+            for k in (0, 0, 1, 2, 2):
+                a = np.arange(4.0).reshape(2, 2) + k
+                yield f(a), a
+    return by_rows, calls
