@@ -164,7 +164,12 @@ class Outward:
     def unseen(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a compiled function, which could do anything."""
         self.rec.refuse(Calls(f"{function.__module__}.{function.__name__}"))
-        return called_plainly(function, args, kwargs)[0]
+        return self.given(called_plainly(function, args, kwargs)[0])
+
+    def given(self, made: Any) -> Any:
+        """What the run gets for what a function made: a generator may be passed arrays."""
+        stands = is_generator(type(made)) and self.plainly is not None
+        return self.stand_in(made) if stands else made
 
     def computed(self, path: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a SciPy function."""
@@ -332,9 +337,8 @@ class Outward:
         if i in self.slots:                  # recorded once more, with this alone
             self.rec.pinned.add(i)
         elif i not in self.known or i in self.moving or isinstance(x, EQUAL):
-            self.rec.refuse(
-                Inspects(
-                    f"it asks for the `id` of {thing(type(x))}, which may be another at each call"))
+            self.rec.refuse(Inspects(
+                f"it asks for the `id` of {thing(type(x))}, which may be another at each call"))
         return i
 
     def asked(self, question: Callable[..., Any], *args: Any) -> Any:
@@ -351,8 +355,8 @@ class Outward:
 
     def overtaken(self) -> bool:
         """Is a tensor written to after it was printed?"""
-        return any(
-            is_strided(x) and self.changes(x, c.after) for c in self.rec.acts for x in c.args)
+        return any(is_strided(x) and self.changes(x, c.after) for c in self.rec.acts
+                   for x in c.args)
 
     def changes(self, t: Base, after: int) -> bool:
         rec = self.rec

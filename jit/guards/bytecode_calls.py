@@ -7,6 +7,7 @@ of a global by which that expression begins: of `float` in `float(x)`, but also 
 import dis
 import sys
 from collections.abc import Sequence
+from types import CodeType
 
 from .bytecode import Instruction
 
@@ -40,3 +41,18 @@ def reaches_its_call(found: Sequence[Instruction], i: int) -> bool:
         # After a jump forward comes the other one of two values.
         depth += effect - (name == "JUMP_FORWARD")
     return True
+
+
+def is_first_alone(code: CodeType, found: Sequence[Instruction], i: int) -> bool:
+    """Is the code's first argument all that the call gets which instruction i begins with?
+
+        >>> from whet.jit.guards.bytecode import instructions
+        >>> from whet.jit.guards.bytecode_calls import is_first_alone
+        >>> one, another = (lambda self: type(self)), (lambda self: type(self.rng))
+        >>> [any(is_first_alone(f.__code__, found, i) for i in range(len(found)))
+        ...  for f in (one, another) for found in [list(instructions(f.__code__))]]
+        [True, False]
+    """
+    name, _, value = found[i]
+    return (name == "LOAD_FAST" and value == code.co_varnames[0] and i + 1 < len(found)
+            and found[i + 1][0] == _CALL)

@@ -30,7 +30,7 @@ from .bytecode import (
     returns_a_hash,
     returns_pythons_constant,
 )
-from .bytecode_calls import reaches_its_call
+from .bytecode_calls import is_first_alone, reaches_its_call
 from .handled_errors import sees_handled_error
 from .probed_functions import (
     changes_names,
@@ -178,7 +178,12 @@ class NamesInCode:
         last, before = None, None
         found, asked = list(instructions(code)), getattr_parameter(code)
         for i, (name, arg, value) in enumerate(found):
-            self._notice(code, name, value, last, before, i > 0 and is_called(found, i - 1))
+            self._notice(name, value, last, before, i > 0 and is_called(found, i - 1))
+            if last == "type" and i > 0 and is_called(found, i - 1):
+                if is_first_alone(code, found, i):
+                    self.asks_type_of_first = True
+                else:
+                    self.asks_types = True
             if name in FORMATS:
                 self._note_format(found, i)
             elif name in IMPLYING:
@@ -259,8 +264,8 @@ class NamesInCode:
             else:
                 self.entered.add(value)
 
-    def _notice(self, code: types.CodeType, name: str, value: Any, last: str | None,
-                before: str | None, is_called: bool) -> None:
+    def _notice(self, name: str, value: Any, last: str | None, before: str | None,
+                is_called: bool) -> None:
         """Note what an instruction could tell; `last`: the global that was just loaded, and whether
         that `is_called`."""
         facts = self.facts
@@ -269,10 +274,6 @@ class NamesInCode:
             facts.notices_lists |= last == "list"
         if last == "type" and not is_called:
             facts.notices_numbers = facts.notices_types = True
-        elif last == "type" and name == "LOAD_FAST" and value == code.co_varnames[0]:
-            self.asks_type_of_first = True
-        elif last == "type":
-            self.asks_types = True
         facts.notices_numbers |= name == "STORE_NAME" and value in EXACT and before not in DEFINING
 
     def tells_numbers_apart(self, names_of: dict[str, Any], variables: dict[str, Any],

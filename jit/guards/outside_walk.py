@@ -18,6 +18,7 @@ from whet.tensor import Tensor
 from ..refusals.reasons import Inspects, Reason, TooMuch
 from ..stand_ins.caches import CACHED, data_in
 from ..stand_ins.numpy_stand_in import stands_as_memory
+from ..stand_ins.outside_draws import is_generator
 from ..stand_ins.replaced_objects import stands
 from ..values.code_origin import is_as_it_was_made, origin_of_class
 from ..values.immutable_types import PLAIN
@@ -354,9 +355,11 @@ class Walk:
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
         if self.facts.notices_types:         # The type of a stand-in differs.
-            for x in self.stand_ins.of_kind(io.IOBase | logging.Logger):
-                self.stand_ins.drop(x)
-                self.unread[id(x)] = Inspects("it asks for types, and reads a stream or a logger")
+            for x in self.stand_ins.of_kind(object):
+                if is_generator(type(x)) or isinstance(x, io.IOBase | logging.Logger):
+                    self.stand_ins.drop(x)
+                    self.unread[id(x)] = Inspects(
+                        "it asks for types, and reads a stream, a logger or a generator")
         attributes, tensors = self.met_code.attributes, self.tensors.by_id.values()
         looks_up_names = self.facts.looks_up_names or "getattr" in self.builtins.names
         self.of_c.check(self.stand_ins.elsewhere, looks_up_names, self.entered.only_named)

@@ -142,7 +142,7 @@ class Function(StandIn):
         if outward.live():
             return object.__getattribute__(self, "_does")(*args, **kwargs)
         # a run that is not recorded any more goes on with the stand-ins that it was given
-        return real(*map(_plain, args), **{k: _plain(x) for k, x in kwargs.items()})
+        return outward.given(real(*map(_plain, args), **{k: _plain(x) for k, x in kwargs.items()}))
 
     def __instancecheck__(self, x: Any) -> bool:
         """isinstance(x, float), where `float` has a stand-in."""

@@ -190,3 +190,43 @@ def draws_as_large_as_a_tensor():
             yield f(ramp(i % 3 + 1, 2))
             yield np.random.rand(), g.random()
     return f, calls
+
+
+@trap
+def generators_that_the_call_makes_fill_arrays(trace):
+    """What `default_rng` gives inside is passed arrays; one is kept for the next calls."""
+    def anew(a):
+        b = a * 2
+        np.random.default_rng(0).random(out=b)
+        return np.random.default_rng(1).permuted(a, axis=1, out=a), b
+    class Agent:
+        rng = None
+        def act(self, a):
+            if self.rng is None:
+                self.rng = np.random.default_rng(3)
+            self.rng.standard_normal(out=a)
+            return a, type(self.rng).__name__, isinstance(self.rng, np.random.Generator)
+    agent = Agent()
+    act, fill = trace(agent.act), trace(anew)
+    def calls(_):
+        for k in range(5):
+            a, b = np.arange(6.0).reshape(2, 3) + k, np.zeros(3)
+            yield fill(a), a, act(b), b, str(agent.rng.bit_generator.state)
+    return anew, calls
+
+
+@trap
+def types_of_generators_are_asked_for(trace):
+    """By `type` of an attribute of `self`, and where it is passed on."""
+    class Agent:
+        def __init__(self): self.rng, self.python = np.random.default_rng(3), random.Random(3)
+        def act(self, x): return x * self.rng.random(), type(self.rng).__name__
+        def both(self, x):
+            kinds = list(map(type, (self.rng, self.python)))
+            return x * self.rng.random() + self.python.random(), [t.__name__ for t in kinds]
+    agent = Agent()
+    act, both = trace(agent.act), trace(agent.both)
+    def calls(_):
+        for _ in range(6):
+            yield act(ramp(2)), both(ramp(2))
+    return agent.act, calls
