@@ -6,6 +6,7 @@ from . import dtypes
 from . import return_types as _types
 from .dtypes import COMPLEX, FLOAT, finfo
 from .dtypes import int64 as _int64
+from .layouts import contiguous_format as _contiguous_format
 from .ops.argument_guards import check_flag as _check_flag
 from .ops.argument_guards import guarded as _guarded
 from .ops.contract import matmul
@@ -130,6 +131,8 @@ def matrix_power(A, n):
     _square("matrix_power")(A)
     if n == 0:
         return A.clone().copy_(_F["eye"](A.shape[-1], dtype=A.dtype))
+    if n == 1:
+        return A.clone(memory_format=_contiguous_format)
     base, k, result = (A if n > 0 else inv(A)), abs(n), None
     while k:
         if k & 1:

@@ -2,7 +2,7 @@
 from ..dtypes import FLOAT
 from . import activation_formulas as formulas
 from . import docstrings
-from .argument_errors import checked_input
+from .argument_errors import check_numbers_fit, checked_input
 from .argument_guards import check_text
 from .out_arguments import give_out
 from .pointwise_family import inplace
@@ -110,6 +110,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     if min_val < 0 and is_tensor(input) and input.dtype.kind == "u":
         raise RuntimeError("hardtanh(): cannot do hardtanh on an unsigned type with negative "
                            f"limits: {min_val} for {input.dtype}")
+    check_numbers_fit("hardtanh", input, min_val, max_val)
     return _act(formulas.hardtanh.op, input, (min_val, max_val), inplace)
 
 
@@ -136,6 +137,7 @@ def threshold(input, threshold, value, inplace=False):
     tensor([9., 2.])
     """
     if is_tensor(input) and input.dtype.category < FLOAT:
+        check_numbers_fit("threshold", input, threshold, value)
         threshold, value = int(threshold), int(value)
     return _act(formulas.threshold_op, input, (threshold, value), inplace)
 

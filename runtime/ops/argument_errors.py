@@ -27,6 +27,21 @@ def checked_input(name, x):
     return x
 
 
+def check_numbers_fit(name, input, *numbers):
+    """Raise where a number that is taken in the type of a tensor of integers does not lie within
+    it: it would wrap around there, and stand for another one."""
+    if not (registry.is_tensor(input) and input.dtype.category == dtypes.INT):
+        return
+    limits = dtypes.iinfo(input.dtype)
+    least = limits.min if input.dtype.is_signed else -limits.max
+    for x in numbers:
+        # What varies in a trace, as a size does, is an int64, and would notice a question.
+        varies = input.dtype is dtypes.int64 and isinstance(x, int) and type(x) is not int
+        if not varies and not registry.is_tensor(x) and not least <= x <= limits.max:
+            raise RuntimeError(f"{name}: value cannot be converted to type {input.dtype} without "
+                               f"overflow: {x}")
+
+
 def _named_arguments(fn, args, kwargs):
     """(name, value) of what a call was given."""
     return [*zip(inspect.signature(fn).parameters, args), *kwargs.items()]

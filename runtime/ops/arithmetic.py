@@ -13,7 +13,7 @@ from ..dtypes import BOOL, COMPLEX, FLOAT, INT, finfo
 from ..size_arguments import as_int
 from . import docstrings
 from . import pointwise as p
-from .argument_errors import checked_input
+from .argument_errors import check_numbers_fit, checked_input
 from .argument_guards import check_text
 from .batching import native
 from .number_questions import has_zero
@@ -224,21 +224,11 @@ def _float_power(input, exponent):
     return p.pow_op, tuple([x.to(wide) if is_tensor(x) else x for x in (input, exponent)])
 
 
-def _check_bounds(name, input, *bounds):
-    """Whole numbers as bounds of an integer type lie within it: others would wrap around there,
-    and limit to something else."""
-    if not (is_tensor(input) and input.dtype.category == INT
-            and all([isinstance(b, int) for b in bounds])):
-        return
-    limits = dtypes.iinfo(input.dtype)
-    least = limits.min if input.dtype.is_signed else -limits.max
-    for bound in bounds:
-        # What varies in a trace, as a size does, is an int64, and would notice a question.
-        if input.dtype is dtypes.int64 and type(bound) is not int:
-            continue
-        if not least <= bound <= limits.max:
-            raise RuntimeError(f"{name}: value cannot be converted to type {input.dtype} without "
-                               f"overflow: {bound}")
+def _check_bounds(input, *bounds):
+    """Whole numbers as bounds of integers lie within their type. With others the result is of
+    another one."""
+    if all([isinstance(b, int) for b in bounds]):
+        check_numbers_fit("clamp", input, *bounds)
 
 
 def _clamp(input, min, max):
@@ -251,19 +241,19 @@ def _clamp(input, min, max):
         return _clamp_min(input, min)
     if min is None:
         return _clamp_max(input, max)
-    _check_bounds("clamp", input, min, max)
+    _check_bounds(input, min, max)
     return p.clamp_op, (input, min, max)
 
 
 def _clamp_min(input, min):
     """input, at least min."""
-    _check_bounds("clamp", input, min)
+    _check_bounds(input, min)
     return p.clamp_min_op, (input, min)
 
 
 def _clamp_max(input, max):
     """input, at most max."""
-    _check_bounds("clamp", input, max)
+    _check_bounds(input, max)
     return p.clamp_max_op, (input, max)
 
 

@@ -9,6 +9,7 @@ from .. import devices
 from ..cpu import memory, pointwise, taped_launches
 from ..ir import scalar as s
 from ..ir.outline import Outline, like_first
+from ..layouts import contiguous_format
 from ..size_arguments import as_int, sizes, whole
 from . import dims
 from .batching import native, shifted
@@ -327,5 +328,7 @@ def channel_shuffle(input, groups):
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups."
         )
+    if groups in (1, c):                 # in order already, and not to be a view
+        return input.clone(memory_format=contiguous_format)
     x = input.reshape(input.shape[0], groups, c // groups, *input.shape[2:])
     return x.transpose(1, 2).reshape(input.shape)

@@ -10,6 +10,7 @@ from .. import size_arguments
 from ..autograd import modes
 from ..cpu import axis_taps
 from ..dtypes import FLOAT, FROM_NUMPY, float32, float64, int64, uint8
+from ..layouts import contiguous_format
 from ..size_arguments import as_int, whole
 from .argument_guards import check_flag
 from .creation import literal
@@ -399,6 +400,8 @@ def pixel_shuffle(input, upscale_factor):
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
             f"of upscale_factor, but input.size(-3)={input.shape[-3] if input.ndim > 2 else None} "
             f"is not divisible by {r * r}")
+    if r == 1:
+        return input.clone(memory_format=contiguous_format)
     *b, c, h, w = input.shape
     k = len(b)
     x = input.reshape(*b, c // (r * r), r, r, h, w)
@@ -423,6 +426,8 @@ def pixel_unshuffle(input, downscale_factor):
         raise RuntimeError(
             "pixel_unshuffle expects height and width to be divisible by downscale_factor, but "
             f"got {(h, w)} and {r}")
+    if r == 1:
+        return input.clone(memory_format=contiguous_format)
     k = len(b)
     x = input.reshape(*b, c, h // r, r, w // r, r)
     return x.permute(*range(k), k, k + 2, k + 4, k + 1,

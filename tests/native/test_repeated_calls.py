@@ -106,3 +106,16 @@ def test_repeated_moves_of_many_elements(name, dtype):
         assert made._array.tobytes() == first
         _spoil(made._array)
         del made
+
+
+@pytest.mark.parametrize("call", [whet.diag_embed, whet.diagflat])
+def test_calls_are_not_repeated_for_attributes_that_only_equal_theirs(call):
+    """1 == 1.0, and a fraction is refused, whatever came before."""
+    x = whet.ones(2, 2)
+    with pytest.raises(TypeError):
+        call(x, 1.0)
+    for _ in range(ROUNDS):
+        assert call(x, 1).shape[-1] > x.shape[-1]
+    for _ in range(ROUNDS):
+        with pytest.raises(TypeError):
+            call(x, 1.0)

@@ -264,6 +264,32 @@ def test_bounds_that_the_type_does_not_hold_raise_and_do_not_wrap_around(f):
     assert x.clamp(0, 300.5).tolist() == x.int().clamp(-1, 300).tolist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("f", [F.hardtanh, F.threshold])
+def test_numbers_that_are_taken_in_the_type_of_integers_lie_within_it(f):
+    """Others wrapped around: a limit of 300 was one of 44."""
+    x, traced = whet.tensor([0, 1, 2], dtype=whet.int8), whet.jit.trace(f)
+    for low, high in ((0, 1), (0.0, 1.0), (0, 1), (0.0, math.inf), (0, 300), (0.0, 1e15), (0, 1)):
+        if high == 1:
+            assert traced(x, low, high).equal(f(x, low, high))
+            continue
+        for called in f, traced:
+            with pytest.raises(RuntimeError, match="whet.int8 without overflow"):
+                called(x, low, high)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: F.pixel_shuffle(x, 1), lambda x: F.pixel_unshuffle(x, 1),
+    lambda x: F.channel_shuffle(x, 1), lambda x: F.channel_shuffle(x, 4),
+    lambda x: whet.linalg.matrix_power(x, 1)])
+def test_what_moves_nothing_has_memory_of_its_own(f):
+    for x in whet.ones(1, 4, 2, 2), whet.ones(1, 2, 2, 4).permute(0, 3, 1, 2):
+        for called in f, whet.jit.trace(f):
+            for _ in range(3):
+                y = called(x)
+                y.mul_(2)
+                assert y.is_contiguous() and y.eq(2).all() and x.eq(1).all()
+
+
 def test_hardtanh_of_unsigned_numbers_takes_no_negative_limits():
     x = whet.tensor([0, 1, 2], dtype=whet.uint8)
     assert F.hardtanh(x, 0, 1).tolist() == [0, 1, 1]

@@ -436,12 +436,12 @@ class RecipeSearch:
         return [f.binary("and", same, f.binary("or", bits, any_value))]
 
     def equal_attributes(self) -> Val:
-        """Do the op's attributes equal the recipe's?"""
+        """Are the op's attributes the same as the recipe's, in type and to the bit?"""
         f, g, attrs = self.f, self.g, self.call.attrs
         theirs = g.ld(self.r, R["attrs"])
 
         def compare() -> list[Val]:
-            e = f.call("PyObject_RichCompareBool", "i32", attrs, theirs, f.as_val(2, "i32"))
+            e = f.call("same_attributes", "i64", attrs, theirs)
             f.bail(f.cmp("slt", e, 0), "error")
             return [f.cmp("eq", e, 1)]
 

@@ -4,6 +4,7 @@ It looks up the operands, allocates the results, runs the kernel and records the
 from __future__ import annotations
 
 from ..builder import Module, Val
+from .attribute_values import emit_same_attributes
 from .object_access import Glue, address_of
 from .op_history import History
 from .op_launch import Launch, Write
@@ -47,6 +48,7 @@ def emit_core(m: Module) -> None:
     done."""
     f = m.fn("core", CORE_ARGUMENTS, "ptr", "internal")
     emit_listening(m)
+    emit_same_attributes(m)
     _make(m)
     g, used = Glue(f), f.alloca("ptr", 1)
     f.store(Val(f, "null", "ptr"), used)
