@@ -87,6 +87,15 @@ def test_out_may_have_a_wider_type_than_results_that_are_cast(name):
     assert wide.numel() and wide.dtype is whet.float64
 
 
+def test_moduli_go_into_any_floats_and_into_their_numbers_type():
+    z = whet.tensor([3 + 4j])
+    for dtype in (whet.float16, whet.float32, whet.float64, whet.complex64):
+        assert whet.abs(z, out=whet.empty(1, dtype=dtype)).tolist() == [5]
+    for dtype in (whet.complex128, whet.int64):
+        with pytest.raises(RuntimeError):
+            whet.abs(z, out=whet.empty(1, dtype=dtype))
+
+
 def test_tensors_are_not_joined_into_a_type_that_cannot_hold_them():
     for join in (whet.cat, whet.stack, whet.hstack):
         with pytest.raises(TypeError, match="can't be cast to the desired output type Long"):
