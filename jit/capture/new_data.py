@@ -29,8 +29,8 @@ def made_of(nodes: Sequence[Node], n: int) -> set[int]:
 
 
 def is_new_data(rec: Recorder, n: int) -> bool:
-    """Does a value depend on arguments that were other tensors at the previous call, or on random
-    numbers?"""
+    """Does a value depend on arguments that were other tensors at the previous call, on numbers in
+    Python's state that vary, or on random numbers?"""
     found = made_of(rec.nodes, n)
     return (any(id(rec.outside[x]) in rec.new_arguments for x in found if x in rec.outside)
             or any(isinstance(node, Draw) and not found.isdisjoint(node.outs)

@@ -112,7 +112,8 @@ class Recorder(Writes):
         # calls that act outside of Python's state: see outside_calls.py
         self.acts: list[Call] = []
         self.outward: Outward | None = None  # makes and notes such calls
-        # ids of the tensors among the arguments that were others at the previous call
+        # ids of the tensors among the arguments that were others at the previous call, and of those
+        # that stand for numbers in Python's state that vary
         self.new_arguments: Set[int] = frozenset()
         self.followed = FollowedSizes()      # sizes that Python has read
         self.calls_behind_gradients = CallsBehindGradients()

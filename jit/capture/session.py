@@ -245,7 +245,8 @@ class Session:
         rec.numpys.settings_are_guarded = "numpy" in self.world.settings
         rec.first, rec.codes = run.first, whole.codes
         rec.followed.counting = self.learned.counting
-        rec.new_arguments = self.call.new_arguments
+        rec.new_arguments = self.call.new_arguments | {
+            id(t) for s, t in zip(self.world.slots, self.slots) if s.is_number}
         self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)
         self.watch.follows = self.variation.sizes

@@ -481,3 +481,35 @@ def positions_and_a_setting_of_numpy():
         for i in range(24, 30):
             yield f(i)
     return f, calls
+
+
+# positions that an attribute holds: small, large, none that there is, from the end
+POSITIONS = (*range(6), 15, 16, 1, 2, -1, -16, -17, 3, 0, 0, 4, 4, 40, -2, 5, 0, 1, 7)
+
+
+def at_positions(f, o):
+    for k, at in enumerate((*POSITIONS, True, 3, None, 2, 1.0, 4, 1 << 45, 1)):
+        o.at = at
+        yield outcome(lambda: f(ramp(3) + k)), o.at, o.rows.sum(0)
+
+
+@trap
+def a_row_at_a_position_in_an_attribute():
+    """It is written to, and moves on where that succeeded."""
+    o = Box(rows=ramp(16, 3), at=0)
+    def f(x):
+        o.rows[o.at] = x
+        o.at += 1
+        return o.rows.sum(0) * o.at
+    return f, lambda f: at_positions(f, o)
+
+
+@trap
+def rows_up_to_a_position_in_an_attribute():
+    """Of a negative one the rows are counted from the end, and past the end there are no more."""
+    o = Box(rows=ramp(16, 3), at=0)
+    def f(x):
+        kept = o.rows[:o.at]
+        kept += 1
+        return kept.sum(0) + x, o.rows[o.at:].sum(0) * x, kept
+    return f, lambda f: at_positions(f, o)

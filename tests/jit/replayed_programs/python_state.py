@@ -140,3 +140,35 @@ def _start_pos():
         seen = keys[:, :, :start_pos + 1]
         return (k @ seen.mT).softmax(-1) @ seen
     return f, lambda i: (whet.full((4,), 0.1 * i), i)
+
+
+@row("a cache that is written to, and read up to a position, an attribute that counts")
+def _counting_attribute():
+    o = Box(keys=whet.zeros(64, 4), seen=0)
+    def f(x):
+        o.keys[o.seen] = x
+        o.seen += 1
+        kept = o.keys[:o.seen]
+        return (kept @ x).softmax(0) @ kept
+    return f, lambda i: (whet.full((4,), 0.1 * i),)
+
+
+@row("a ring buffer: a position in an attribute, which is 0 again at the end")
+def _ring():
+    o = Box(rows=whet.zeros(8, 4), at=0, filled=0)
+    def f(x):
+        o.rows[o.at] = x
+        o.at = (o.at + 1) % 8
+        o.filled = min(o.filled + 1, 8)
+        return o.rows[:o.filled].mean(0)
+    return f, lambda i: (whet.full((4,), 0.1 * i),)
+
+
+@row("a schedule in a tensor, of which an attribute says the entry")
+def _schedule():
+    o = Box(rates=whet.linspace(1, 0, 64), step=0)
+    def f(x):
+        now, then = o.rates[o.step], o.rates[o.step + 1]
+        o.step += 1
+        return x + (then - now) * x.tanh()
+    return f, lambda i: (whet.full((4,), 0.1 * i),)
