@@ -65,6 +65,7 @@ from ..stand_ins.streams_and_functions import (
 from ..values.code_origin import is_compiled_function, ours
 from ..values.varying_numbers import NUMBERS, Number, guarded_value, through, value_of
 from ..values.varying_texts import Text
+from . import plain_calls
 
 if TYPE_CHECKING:
     from ..effects.describe_results import Results
@@ -129,7 +130,7 @@ class Outward:
             return Function(x, self, functools.partial(self.unseen, x))
         if x is logging.getLogger:
             return Function(x, self, lambda *name: self.stand_in(x(*name)))
-        if type(x) is types.FunctionType:
+        if type(x) is types.FunctionType and x in MODULE:
             return Function(x, self, functools.partial(self.log, logging.root, MODULE[x]))
         if x is warnings.warn:
             return Function(x, self, self.warn)
@@ -143,7 +144,10 @@ class Outward:
             return Function(x, self, functools.partial(self.extreme, x))
         if x is id:
             return Function(x, self, self.identity)
-        return Function(x, self, self.print if x is print else functools.partial(self.written, x))
+        if x is print:
+            return Function(x, self, self.print)
+        return plain_calls.stand_in(self, x) or Function(
+            x, self, functools.partial(self.written, x))
 
     # ---- what stand-ins do -----------------------------------------------------------------------
     def live(self) -> bool:

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..values.code_origin import origin_of_what
 from . import allowed_calls as known
 from .bytecode import Instruction, call_arguments, instructions, is_called
+from .called_by_name import LOADING, calls_can_be_read, is_of_self, spots_of_calls
 from .name_places import Attribute, Global
 from .names_in_code import TAKING
-from .object_places import TypeOf
 from .probed_functions import wants_pythons_numbers
 
 if TYPE_CHECKING:
     from .outside_walk import Walk
-
-LOADING = TAKING | {"LOAD_GLOBAL", "LOAD_NAME"}
+    from .spots import Spot
 
 
 class NumberArguments(NamedTuple):
@@ -34,13 +33,22 @@ class NumberArguments(NamedTuple):
         return self.names is None or argument in self.names
 
 
-def may_get_stand_ins(walk: Walk) -> bool:
-    """Could one of those that a walk has met get something that stands for a number?"""
+def calls_with_plain_numbers(walk: Walk) -> list[tuple[Any, Spot]] | None:
+    """Those that a walk has met and that could get something that stands for a number, each with
+    a spot where code finds what calls it in its place; None if one could get it all the same."""
     asks_classes = "__class__" in walk.met_code.attributes
     types_met = set(map(type, walk.seen.values())) if asks_classes else ()
-    return any(map(constructor_wants_numbers, types_met)) or any(
-        _may_get_one(walk, f, NumberArguments(wants_pythons_numbers(f), None))
-        for f in walk.want_numbers.values())
+    if any(map(constructor_wants_numbers, types_met)):
+        return None
+    calls: list[tuple[Any, Spot]] = []
+    for f in (*walk.never_recorded.values(), *(
+            f for f in walk.want_numbers.values()
+            if _may_get_one(walk, f, NumberArguments(wants_pythons_numbers(f), None)))):
+        spots = spots_of_calls(walk, f)
+        if not spots:
+            return None
+        calls += [(f, spot) for spot in spots]
+    return calls
 
 
 def constructor_wants_numbers(c: type) -> bool:
@@ -54,15 +62,8 @@ def _may_get_one(walk: Walk, f: Any, wanted: NumberArguments, by_constructors: b
     `by_constructors`: is it followed what constructors are given?"""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
     named = {p.name_of(i) for p, i in found if type(p) is Global}
-    return id(f) in walk.in_no_place or not all(_is_known(p) for p, _ in found) or any(
+    return id(f) in walk.in_no_place or not all(calls_can_be_read(p) for p, _ in found) or any(
         _gives_numbers(walk, code, named, wanted, by_constructors) for code in walk.met_code.all)
-
-
-def _is_known(p: Any) -> bool:
-    """Can code be read for all calls of what is in this place? It can for globals, for the
-    factory of a defaultdict, and for the class of an object."""
-    return type(p) in (Global, TypeOf) \
-        or type(p) is Attribute and type(p.owner) is collections.defaultdict
 
 
 def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberArguments,
@@ -71,7 +72,7 @@ def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberAr
     constant, or have others do that?"""
     found = list(instructions(code))
     for i, (kind, _, value) in enumerate(found):
-        if kind in LOADING and value in named and not _is_of_self(walk, code, found[i - 1]) \
+        if kind in LOADING and value in named and not is_of_self(walk, code, found[i - 1]) \
                 and not _is_factory(walk, found, i):
             call = call_arguments(found, i) if is_called(found, i) else None
             if call is None or not all(
@@ -80,12 +81,6 @@ def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberAr
                     for k, x in call.items() if wanted.has(k)):
                 return True
     return False
-
-
-def _is_of_self(walk: Walk, code: CodeType, loaded: Instruction) -> bool:
-    """Is this the first argument of a method, of which an attribute is asked for?"""
-    return (code in walk.met_code.methods
-            and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0])
 
 
 def _is_factory(walk: Walk, found: list[Instruction], i: int) -> bool:

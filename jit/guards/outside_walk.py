@@ -39,7 +39,7 @@ from .functions_of_c import FunctionsOfC
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
-from .numbers_passed_to_c import may_get_stand_ins
+from .numbers_passed_to_c import calls_with_plain_numbers
 from .object_places import ClassAttribute, FrameworkState, Setting
 from .overwritten_attributes import (
     SetFirst,
@@ -84,7 +84,9 @@ class Walk:
         unread = ran is not None             # it could tell what stands for something from that
         self.facts = CodeFacts(                          # of all code
             notices_numbers=unread, notices_truths=unread, notices_types=unread)
-        self.want_numbers: dict[int, Any] = {}           # see numbers_passed_to_c.py
+        # see numbers_passed_to_c.py, called_by_name.py
+        self.want_numbers: dict[int, Any] = {}
+        self.never_recorded: dict[int, Any] = {}
         self.in_no_place: set[int] = set()   # ids of what may be called by any name
         self.asking = False                  # could others ask functions and classes for names?
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
@@ -323,8 +325,9 @@ class Walk:
         attributes = self.met_code.attributes
         asks_types = bool(self.builtins.are_types or self.builtins.asking
                           or "__class__" in attributes)
+        calls = calls_with_plain_numbers(self)
         self.facts.notices_numbers |= (
-            may_get_stand_ins(self) or asks_types and bool(METHODS & attributes)
+            calls is None or asks_types and bool(METHODS & attributes)
             # a cache that is called unseen would keep a Number
             or CACHED in set(map(type, self.stand_ins.elsewhere.values())))
         self.without_stand_ins()
@@ -335,7 +338,7 @@ class Walk:
             self.places.append(Setting(name, SETTINGS[name]))
         if self.facts.looks_up_names:
             compare_modules(self)
-        for f, spot in self.builtins.called():
+        for f, spot in (*self.builtins.called(), *(calls or ())):
             if f is type or not self.facts.notices_numbers:
                 self.stand_ins.add(f, spot)
         self.stand_ins.drop_elsewhere()

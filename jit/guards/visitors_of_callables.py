@@ -26,6 +26,7 @@ from ..values.code_origin import Origin, foreign, is_compiled_function, origin_o
 from . import allowed_calls as known
 from . import probed_functions as asked
 from .annotation_readers import reads_annotations
+from .called_by_name import why_never_recorded
 from .container_places import entries
 from .name_places import AttributesDict, Global
 from .names_in_code import EXACT, NamesInCode, could_give_a_number
@@ -61,7 +62,11 @@ def _note_from_table(walk: Walk, x: Any) -> Origin | None:
     origin = origin_of_what(x)
     if origin is None:
         return None
-    walk.facts.notices_numbers |= not (known.may_get_numbers(x, origin) or stands(x))
+    if not (known.may_get_numbers(x, origin) or stands(x)):
+        if why_never_recorded(x, origin) is None:
+            walk.facts.notices_numbers = True
+        else:
+            walk.never_recorded[id(x)] = x
     walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
     walk.builtins.are_types |= x is int or x is float
     setting = origin.top.lstrip("_")

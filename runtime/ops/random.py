@@ -4,6 +4,7 @@ distributions on top of it are scalar expressions like any other op.
 """
 import functools
 import math
+import operator
 
 import numpy as np
 
@@ -367,20 +368,31 @@ def _limits(dtype):
 
 
 def draw_integers(low, high, shape, generator, dtype, device=devices.CPU):
-    low = size_arguments.as_int(low, "randint", "low")
-    high = size_arguments.as_int(high, "randint", "high")
+    """Whole numbers in [low, high), of bounds that may be numbers that vary."""
+    low, high = bound_of_draw(low, "randint", "low"), bound_of_draw(high, "randint", "high")
     if dtype.category == dtypes.COMPLEX:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    limits = _limits(dtype)
-    if limits and not limits[0] <= low <= high - 1 <= limits[1]:
+    limits, span = _limits(dtype), high - low
+    varies = hasattr(span, "__whet_tensor__")        # It is smaller than any int64 is.
+    if limits and not (varies and dtype is dtypes.int64) \
+            and not limits[0] <= low <= high - 1 <= limits[1]:
         raise RuntimeError(f"from or to - 1 is out of bounds for {dtype}: {low}, {high - 1}")
-    span = high - low
+    if varies and span <= 1 << 31:
+        words = draw("u32", shape, generator, device).to(dtypes.int64)
+        return ((words * span >> 32) + low).to(dtype)
+    low, span = operator.index(low), operator.index(span)
     words = draw("u32" if span <= 1 << 32 else "u64", shape, generator, device)
     return apply(range_op, (words,), {"low": low, "span": span}).to(dtype)
+
+
+def bound_of_draw(x, op, argument):
+    """A bound of whole numbers as an int, or as the number that varies which a trace has for it."""
+    varies = hasattr(x, "__whet_tensor__") and isinstance(x, int) and not isinstance(x, bool)
+    return x if varies else size_arguments.as_int(x, op, argument)
 
 
 # the high word of word * span, with no division, and the lowest number added
@@ -457,7 +469,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     whet.Size([2, 3])
     """
     if high is None:
-        low, high = None, size_arguments.as_int(low, "randint_like", "high")
+        low, high = None, bound_of_draw(low, "randint_like", "high")
     return randint(0 if low is None else low, high, tuple(input.shape), generator=generator,
                    dtype=dtype or input.dtype, device=input.device if device is None else device,
                    layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)

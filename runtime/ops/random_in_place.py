@@ -4,9 +4,8 @@ import math
 
 from .. import dtypes
 from ..dtypes import BOOL, COMPLEX, FLOAT, INT
-from ..size_arguments import as_int
 from .argument_guards import guard
-from .random import check_real, draw, draw_floats, draw_integers
+from .random import bound_of_draw, check_real, draw, draw_floats, draw_integers
 from .registry import is_tensor
 from .surface import FUNCTIONS, method
 
@@ -92,7 +91,7 @@ def random_(self, low=None, high=None, *, generator=None, **named):
     """
     low, high = named.pop("from", low), named.pop("to", high)
     _no_others("random_", named)
-    low, high = [None if v is None else as_int(v, "random_", what)
+    low, high = [None if v is None else bound_of_draw(v, "random_", what)
                  for what, v in (("from", low), ("to", high))]
     if high is None and low is not None:
         low, high = 0, low

@@ -230,3 +230,23 @@ def types_of_generators_are_asked_for(trace):
         for _ in range(6):
             yield act(ramp(2)), both(ramp(2))
     return agent.act, calls
+
+
+# small and large ones, none that is above the lower bound, one that is no int
+BOUNDS = (1, 2, 3, 10, 5, 7, 0, 4, -3, 2, 1 << 20, 1 << 31, (1 << 31) + 1, 1 << 33, 6, 9, True, 3,
+          2.0, 5, 1 << 41, 12, 100, 127, 128, 129, 300, 4)
+
+
+@trap
+def whole_numbers_drawn_below_a_number():
+    """Below an attribute that varies, above it, and of a type that holds small ones only."""
+    o = Box(bound=1, low=-2)
+    def f(x, dtype):
+        places = whet.randint(o.low, o.bound, (5,), dtype=dtype)
+        return places, whet.randint_like(x, o.bound), x.clone().random_(o.bound)
+    def calls(f):
+        for dtype in (whet.int64, whet.int8, whet.float32):
+            for k, bound in enumerate(BOUNDS):
+                o.bound, o.low = bound, -k
+                yield outcome(lambda: f(ramp(3), dtype)), whet.rand(1)
+    return f, calls

@@ -175,3 +175,16 @@ def _noise():
     def f(x):
         return x + whet.from_numpy(np.random.normal(0, 0.1, size=x.shape)).float()
     return f, lambda i: (whet.ones(3, 2) * i,)
+
+
+@row("a replay buffer of tensors that fills: `whet.randint(0, self.size, (n,))`")
+def _filling_tensors():
+    o = Box(rows=whet.zeros(64, 3), size=0)
+    def f(x):
+        o.rows[o.size] = x
+        o.size += 1
+        return o.rows[whet.randint(0, o.size, (4,))].sum()
+    def arguments(i):
+        whet.manual_seed(i)                  # as eager drew
+        return whet.ones(3) * i,
+    return f, arguments

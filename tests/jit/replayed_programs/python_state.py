@@ -1,5 +1,8 @@
 """State that a step changes: schedules, histories, attributes, caches."""
 import collections
+import json
+import time
+from collections import deque
 
 import whet
 from whet import nn, optim
@@ -172,3 +175,19 @@ def _schedule():
         o.step += 1
         return x + (then - now) * x.tanh()
     return f, lambda i: (whet.full((4,), 0.1 * i),)
+
+
+@row("a counter beside code that the call does not reach, which waits, saves JSON or makes a deque")
+def _unreached():
+    o = Box(n=0, ends=False, recent=collections.deque(maxlen=4))
+    def save():
+        o.recent = deque(o.recent, maxlen=o.n)
+        time.sleep(o.n)
+        with open("state.json", "w") as file:
+            json.dump({"n": o.n, "recent": list(o.recent)}, file)
+    def f(x):
+        o.n += 1
+        if o.ends:
+            save()
+        return x / o.n
+    return f, lambda i: (whet.ones(2) * i,)
