@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Set
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..values.code_origin import origin_of_what
 from . import allowed_calls as known
 from .bytecode import Instruction, call_arguments, instructions, is_called
 from .called_by_name import LOADING, calls_can_be_read, is_of_self, spots_of_calls
-from .name_places import Attribute, Global
+from .name_places import Attribute, Cell, Global
 from .names_in_code import TAKING
 from .probed_functions import wants_pythons_numbers
 
 if TYPE_CHECKING:
     from .outside_walk import Walk
     from .spots import Spot
+
+READING = LOADING | {"LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
+READING_CELLS = frozenset(("__closure__", "cell_contents"))
 
 
 class NumberArguments(NamedTuple):
@@ -58,12 +61,28 @@ def constructor_wants_numbers(c: type) -> bool:
 
 
 def _may_get_one(walk: Walk, f: Any, wanted: NumberArguments, by_constructors: bool = True) -> bool:
-    """Code that finds one by its name in a module can be read; from elsewhere anybody may call it.
-    `by_constructors`: is it followed what constructors are given?"""
+    """Code that finds one by its name in a module, or in an enclosing function, can be read; from
+    elsewhere anybody may call it. `by_constructors`: is it followed what constructors are given?"""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
     named = {p.name_of(i) for p, i in found if type(p) is Global}
-    return id(f) in walk.in_no_place or not all(calls_can_be_read(p) for p, _ in found) or any(
+    if cells := {id(p.owner) for p, _ in found if type(p) is Cell}:
+        named |= _names_of_cells(walk, cells)
+    return id(f) in walk.in_no_place or not all(_can_be_read(walk, p) for p, _ in found) or any(
         _gives_numbers(walk, code, named, wanted, by_constructors) for code in walk.met_code.all)
+
+
+def _names_of_cells(walk: Walk, cells: Set[int]) -> set[str]:
+    """By which names functions read these variables of enclosing functions."""
+    return {name for x in walk.seen.values() if type(x) is FunctionType
+            for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()) if id(cell) in cells}
+
+
+def _can_be_read(walk: Walk, p: Any) -> bool:
+    """Can code be read for all calls of what is in this place, which may be a variable of an
+    enclosing function, unless some code reads these as objects?"""
+    if type(p) is Cell:
+        return not READING_CELLS & walk.met_code.attributes
+    return calls_can_be_read(p)
 
 
 def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberArguments,
@@ -72,7 +91,7 @@ def _gives_numbers(walk: Walk, code: CodeType, named: Set[str], wanted: NumberAr
     constant, or have others do that?"""
     found = list(instructions(code))
     for i, (kind, _, value) in enumerate(found):
-        if kind in LOADING and value in named and not is_of_self(walk, code, found[i - 1]) \
+        if kind in READING and value in named and not is_of_self(walk, code, found[i - 1]) \
                 and not _is_factory(walk, found, i):
             call = call_arguments(found, i) if is_called(found, i) else None
             if call is None or not all(

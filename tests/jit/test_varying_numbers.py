@@ -343,6 +343,25 @@ def test_a_number_that_python_goes_on_from_is_a_constant_beside_ones_that_vary()
     assert calls["replayed"] >= 7, calls
 
 
+def test_numbers_vary_beside_a_deque_that_an_enclosing_function_imports():
+    """Its length must be one of Python's numbers; code that reads it gives it none."""
+    from collections import deque
+
+    def returns(rewards):
+        total, found = 0, deque()
+        for r in rewards:
+            total = r.item() + 0.5 * total
+            found.appendleft(total)
+        return tensor(found)
+
+    traced = jit.trace(returns)
+    for i in range(6):
+        rewards = whet.arange(3.0) + i
+        assert traced(rewards).equal(returns(rewards))
+    calls = traced.explain(data=True)["calls"]
+    assert calls["replayed"] == 5, calls
+
+
 def test_numbers_vary_beside_a_dataclass_and_methods_that_nobody_calls():
     """What a dataclass writes compares classes: that runs no method of a model, say the one that
     makes its optimizer and asks for signatures, to which a number must be one of Python's."""

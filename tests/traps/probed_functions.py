@@ -80,6 +80,29 @@ def windows_and_constants():
 
 
 @trap
+def a_window_in_an_enclosing_function():
+    """The function that encloses two others imports deque; an inner one makes it by a class."""
+    from collections import deque
+    def outer(x, n):
+        class Window:
+            seen = deque(range(9), n)
+        return x * len(Window.seen)
+    def f(x, n):
+        def make(n): return deque(range(9), maxlen=n)
+        return outer(x, n) * len(make(n))
+    return of_counts(f)
+
+
+@trap
+def a_window_in_the_cell_of_a_variable():
+    """f.__closure__[0].cell_contents."""
+    make = collections.deque
+    def window(): return make([1])
+    def f(x, n): return x * len(window.__closure__[0].cell_contents(range(9), n)) * len(window())
+    return of_counts(f)
+
+
+@trap
 def orders_of_some():
     """permutations(xs, n) wants an int, combinations(xs, n) any index."""
     def f(x, n):
