@@ -1,4 +1,5 @@
 """Repeats writing, warning and logging on behalf of a line of the user's code."""
+import functools
 import io
 import logging
 import sys
@@ -62,6 +63,11 @@ def warn_at(where: Line | None, left: int, message: Warning | str, category: typ
     registry = names.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, category, file, line, names.get("__name__", "<string>"),
                            registry)
+
+
+def is_warning(act: Any) -> bool:
+    """Does an act of `outside_calls` warn, and nothing else?"""
+    return type(act) is functools.partial and act.func is warn_at
 
 
 def warn_of(frame: types.FrameType | None, message: str, category: type[Warning]) -> None:

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -303,7 +304,7 @@ def prints(x):
         (writes, [whet.ones(2)], r"writes to its argument `x` \(test_export.py"),
         (fills, [{"x": whet.ones(2)}], "changes Python's state"),
         (keeps, [whet.ones(2)], "Python's state"),
-        (prints, [whet.ones(2)], r"prints, logs or warns \(test_export.py"),
+        (prints, [whet.ones(2)], r"prints or logs \(test_export.py"),
         (
             lambda x: whet.rand(2) + x,
             [whet.ones(2)],
@@ -322,6 +323,26 @@ def prints(x):
 def test_what_does_more_than_compute_is_refused(fn, args, said):
     with pytest.raises(ExportError, match=said):
         whet.export(fn, *args)
+
+
+class Samples(nn.Module):
+    def forward(self, x):
+        """Warns of itself, and has whet warn of what the default is."""
+        warnings.warn(f"{type(self).__name__} is old", DeprecationWarning, stacklevel=1)
+        grid = whet.linspace(-1, 1, 8).reshape(1, 2, 2, 2).expand(len(x), -1, -1, -1)
+        return nn.functional.grid_sample(x, grid) * 2
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_warnings_are_given_by_the_export_alone(dynamic):
+    model, x = Samples(), whet.arange(32.0).reshape(2, 1, 4, 4)
+    with pytest.warns(UserWarning, match="align_corners"), \
+            pytest.warns(DeprecationWarning, match="Samples is old"):
+        exported = whet.export(model, x, dynamic=dynamic)
+        want = model(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert exported(x).equal(want)
 
 
 class Switch(nn.Module):
