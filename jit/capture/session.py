@@ -20,7 +20,7 @@ from whet.cpu import tiered_compilation
 
 from .. import clocks
 from ..guards.asked_gradients import AskedGradients
-from ..guards.outside_state import OutsideSearch, World, world_of
+from ..guards.outside_state import World
 from ..guards.signature import FlatArguments
 from ..guards.visitors import Unwatchable
 from ..refusals.reasons import Inspects, Large
@@ -30,6 +30,7 @@ from ..stand_ins.replace_stand_ins import reclaim, replace_stand_ins
 from ..stand_ins.state_during_a_run import Swapped
 from ..stand_ins.streams_and_functions import real
 from ..values.varying_numbers import Number
+from .call_search import CallSearch
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
 from .outside_calls import Outward
@@ -171,52 +172,54 @@ class Session:
 
     def search(self) -> None:
         """Find what the function can reach from outside."""
-        flat, fn, codes = self.call.flat, self.subject.fn, self.learned.codes
-
-        def searched(loose: Any) -> OutsideSearch:
-            return OutsideSearch(fn, flat.others, loose | set_first, numpy=bool(flat.arrays),
-                                 ran=codes)
-        set_first = frozenset(self.learned.set_first)
-        search = None if self.is_unwatched else searched(self.variation.loose)
-        world = self.model.world.copy_for_another_run() if search is None else search.world
-        if world.past_names.takes_apart and set_first:
-            set_first = frozenset()
-            search = search and searched(self.variation.loose)
-            world = world if search is None else search.world
-        if world.facts.notices_numbers and not self.learned.numbers_are_known:
-            self.variation = replace(self.variation, loose=frozenset(), items=False, sizes=False)
-            self.numbers_become_known()
-            search = searched(frozenset())
-            world = search.world
-        loose = self.variation.loose
-        if search is not None and (growing := self.may_only_grow(world) - loose):
-            loose |= growing
-            self.variation = replace(self.variation, loose=loose)
-            search = searched(loose)
-            world = search.world
-        if world.solid and not self.learned.arrays_are_known:
-            self.arrays_become_known()
-        if tangled := world.entangled(self.leaves, flat.boxes):
-            search = searched(loose - tangled)
-            if search.world.entangled(self.leaves, flat.boxes):
-                search = searched(frozenset())
-            world = search.world
+        search = CallSearch(self.subject.fn, self.call.flat, self.learned)
+        if self.is_unwatched:
+            search.take(self.model.world)
+        else:
+            search.run(self.variation.loose)
+        self.limit_variation(search)
+        world = search.world
         world.pair_twins(self.leaves)
-        within = [path for path in (*flat.numbers, *flat.lengths) if len(path) > 1]
-        if within and any(id(x) in world.seen for x in flat.boxes):
-            self.learned.arguments.fix(within)           # They have another name, too.
-            raise Unrecorded
+        self.look_at_numbers_in_containers(world)
         self.world = world
         self.look_at_records()
         self.is_searched()
         self.slots = [s.fetch(world.tensors, self.leaves) for s in world.slots]
         self.leaves = [*self.leaves, *self.slots]
-        more = [*self.leaves, *self.args, *self.kwargs.values()]
-        apart = frozenset(flat.arrays or ())
-        self.whole = search.further(more, apart) if search is not None else \
-            world_of(fn, [*flat.others, *more], apart, codes, set_first)
+        self.whole = search.with_arguments([*self.leaves, *self.args, *self.kwargs.values()])
         if not {p.key for p in world.overwritten} <= {p.key for p in self.whole.overwritten}:
             raise Unwatchable(Inspects("what it is given could read an attribute that it sets"))
+
+    def limit_variation(self, search: CallSearch) -> None:
+        """Let less vary where code could notice what stands for it, and search again."""
+        leaves, boxes, learned = self.leaves, self.call.flat.boxes, self.learned
+        if search.world.past_names.takes_apart and search.set_first:
+            search.set_first = frozenset()
+            if search.latest is not None:
+                search.run(self.variation.loose)
+        if search.world.facts.notices_numbers and not learned.numbers_are_known:
+            self.variation = replace(self.variation, loose=frozenset(), items=False, sizes=False)
+            self.numbers_become_known()
+            search.run(frozenset())
+        loose = self.variation.loose
+        if search.latest is not None and (growing := self.may_only_grow(search.world) - loose):
+            loose |= growing
+            self.variation = replace(self.variation, loose=loose)
+            search.run(loose)
+        if search.world.solid and not learned.arrays_are_known:
+            self.arrays_become_known()
+        if tangled := search.world.entangled(leaves, boxes):
+            search.run(loose - tangled)
+            if search.world.entangled(leaves, boxes):
+                search.run(frozenset())
+
+    def look_at_numbers_in_containers(self, world: World) -> None:
+        """Compare numbers in containers among the arguments that have another name as well."""
+        flat = self.call.flat
+        within = [path for path in (*flat.numbers, *flat.lengths) if len(path) > 1]
+        if within and any(id(x) in world.seen for x in flat.boxes):
+            self.learned.arguments.fix(within)
+            raise Unrecorded
 
     def look_at_records(self) -> None:
         """Compare by identity those objects among the arguments whose identity code could notice,
