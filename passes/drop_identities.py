@@ -31,7 +31,7 @@ def drop_identities(g: Listing) -> Listing:
     uses = Uses(nodes, root)
     out: list[Node] = []
     new: dict[int, int] = {}
-    # (what it is a view of, *how it lies) -> the first there
+    # (what it is a view of, *its layout) -> the first there
     places: dict[tuple[Any, ...], int] = {}
     base: dict[int, int] = {}                # view -> what it is a view of
     viewed = {root[node.ins[0]] for node in nodes if is_view(node)}

@@ -85,7 +85,7 @@ def _slices(m: Node, arrays: Arrays) -> bool:
 
 def _wanted(at: Sequence[int], gathers: Sequence[Node], uses: Uses,
             visible: Set[int]) -> list[int]:
-    """What a group is to make: what others want, and what is gathered for nobody, as it is in the
+    """What a group is to make: what others want, and what is gathered and not read, as it is in the
     backward of a table: there may be no such places."""
     alone = [o for m in gathers for o in m.outs if not uses.users.get(o)]
     return list(dict.fromkeys([*fuse_moves.wanted(at, uses, visible), *alone]))

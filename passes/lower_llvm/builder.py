@@ -310,7 +310,7 @@ class Fn:
         """A vector constant as an operand that an instruction takes from memory, where registers
         are few: code generation would load it into one of them on its own. The memory might change,
         as far as code generation knows, for else it hoists the load and spills what it loaded; but
-        nobody writes to this section."""
+        nothing writes to this section."""
         if not x.ref.startswith("splat") or targets.current().name != "avx2":
             return x
         name = f"at.{x.elem}.{x.lanes}." + x.ref.split()[-1].rstrip(")")

@@ -299,7 +299,7 @@ def _compare(op: str) -> Emit:
 
 def _by_kind(floats: Emit | None = None, ints: Emit | None = None,
              bools: Emit | None = None) -> Emit:
-    """One emitter from those for floats, ints and bools; `ints` is told whether the type is
+    """One emitter from those for floats, ints and bools; `ints` gets whether the type is
     signed."""
     def emit(f: Operations, t: str, *xs: Val) -> Val:
         kind = floats if is_float(t) else bools if t == "bool" else ints

@@ -113,7 +113,7 @@ def has_fma() -> bool:
 
 @functools.lru_cache(None)
 def current() -> Target:
-    """The host's best target, or what `WHET_CPU` names, or what `write_for` was told."""
+    """The host's best target, or what `WHET_CPU` names, or the one that `write_for` was given."""
     best = _best()
     if _foreign:
         plain = EXTENDED.get(_foreign[0], _foreign)[0]

@@ -8,7 +8,7 @@ is kept for the backward is the logarithm of each query's sum, in base 2, and th
 times result.
 
 Scores and sums are of f32; weights are rounded to halves before they are multiplied. The
-exponential is the machine's, whose error lies far below a half's. The order of sums is that of the
+exponential is the machine's, whose error is far below a half's. The order of sums is that of the
 tiles: it depends on sizes alone.
 
 A row to which the mask shows nothing is 0 where the mask is of bools, and NaN else, as the softmax

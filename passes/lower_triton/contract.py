@@ -83,7 +83,7 @@ class Tile:
 
 
 class Table(NamedTuple):
-    """Where each index of a dimension lies, in place of a stride: `run` places at a time lie side
+    """The place of each index of a dimension, instead of a stride: `run` places at a time are side
     by side, the first of them at a multiple of `whole`."""
     name: str
     run: int = 1
@@ -125,7 +125,7 @@ def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int
         units: int, by_columns: bool = False) -> Cut:
     """How to cut (m, n, k) for so many units that run programs: the largest tiles that leave few
     of them idle, in parts where there are none such, or where K is long. `by_columns`: each of
-    B's columns lies in one piece."""
+    B's columns is in one piece."""
     m, n, k = shape
     if kind == "one":
         return Cut(ONE)
@@ -325,7 +325,7 @@ class _Contract:
         """Text of a block of a or b as `tl.dot` takes it: `none` where there is no element."""
         c = self.contract
         half = TYPE[scalar.MEMORY[c.dtype]] if self.kind == "tensor" else None
-        # nothing lies between memory and the product: it can be copied ahead
+        # nothing is between memory and the product: it can be copied ahead
         if getattr(c, which).op == "arg":
             load = f"tl.load({which}_{at}, {mask}, other={none})"
             return load if half or c.dtype == "f32" else f"{load}.to(tl.float32)"

@@ -45,7 +45,7 @@ class Reduction:
         raise NotImplementedError
 
     def end(self, shape: Sequence[int]) -> list[Val | None]:
-        """The results, None for one that nobody wants."""
+        """The results, None for one that is not wanted."""
         raise NotImplementedError
 
     # ---- where rows are cut into parts

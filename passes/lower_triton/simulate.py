@@ -304,7 +304,7 @@ def _patch_builder(put: Callable[[Any, str, Any], None]) -> None:
     from triton.runtime import interpreter as ti
     from triton.runtime.jit import JITFunction
     B, builder = ti.InterpreterBuilder, ti.interpreter_builder
-    # Whether integers overflow is computed for each of their sums, and told in debugging alone.
+    # Whether integers overflow is computed for each of their sums, and reported in debugging alone.
     put(builder, "options",
         dataclasses.replace(builder.options, sanitize_overflow=builder.options.debug))
     put(ti, "_get_np_dtype", _remembered(ti._get_np_dtype))

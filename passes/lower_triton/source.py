@@ -34,7 +34,7 @@ class Source:
         count: int = eval(self.grid, {"cdiv": lambda a, b: -(-a // b)}, dict(numbers))
         return max(1, count)
 
-    # ---- what Triton is told of it ----
+    # ---- what Triton gets ----
     def function(self) -> Any:
         """The Triton function. Its text is found by the name of a file that there is not."""
         import triton
@@ -50,7 +50,7 @@ class Source:
         return {}
 
     def options(self) -> dict[str, Any]:
-        """What the compiler is told besides the text: products and sums are never contracted."""
+        """The compiler's options besides the text: products and sums are never contracted."""
         return {"num_warps": self.warps, "num_stages": self.stages, "enable_fp_fusion": False,
                 "enable_reflect_ftz": False}
 

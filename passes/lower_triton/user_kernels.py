@@ -32,13 +32,13 @@ class Given(Source):
     the function. Each is there once, so it is compared by what it is."""
     jit: Any = None
     known: tuple[tuple[str, Any], ...] = ()
-    told: tuple[tuple[str, Any], ...] = ()
+    compile_options: tuple[tuple[str, Any], ...] = ()
 
     @property
     def key(self) -> str:
         """Names all that decides about it."""
-        told = self.text, self.parameters, self.told
-        return f"{self.name}-{hashlib.sha256(repr(told).encode()).hexdigest()[:16]}"
+        facts = self.text, self.parameters, self.compile_options
+        return f"{self.name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}"
 
     def function(self) -> Any:
         return self.jit
@@ -48,13 +48,13 @@ class Given(Source):
 
     def options(self) -> dict[str, Any]:
         # Triton's default, which a later version changes
-        return {"enable_fp_fusion": True, **dict(self.told)}
+        return {"enable_fp_fusion": True, **dict(self.compile_options)}
 
 
 def kernel_of(x: Any) -> tuple[str, Any]:
     """The decorator of Triton's by which something was made, the last of several, and what that
     gives where nothing is interpreted."""
-    if "triton" in sys.modules:              # or nobody can have made one
+    if "triton" in sys.modules:              # or none can have been made
         from triton.runtime.autotuner import Autotuner, Heuristics
         from triton.runtime.interpreter import InterpretedFunction
         from triton.runtime.jit import JITFunction
@@ -72,7 +72,7 @@ def given(jit: Any, kinds: Mapping[str, str], constants: Mapping[str, Any],
     """The Source of a kernel for arguments of these kinds, in the order of its parameters."""
     text = f"{jit.cache_key} {sorted((k, named(v)) for k, v in constants.items())}"
     return Given(jit.__name__, text, tuple(kinds.items()), "", jit=jit,
-                 known=tuple(constants.items()), told=tuple(options.items()))
+                 known=tuple(constants.items()), compile_options=tuple(options.items()))
 
 
 def named(value: Any) -> str:
@@ -107,12 +107,12 @@ def _inlined(source: Given) -> Any:
     manager = ir.pass_manager(context)
     passes.common.add_inliner(manager)
     manager.run(made, "inlined")
-    made.context = context                   # it lies there
+    made.context = context                   # which owns its memory
     return made
 
 
 class _Flow:
-    """Which values come of which: `see` is told each operation, those inside of another one
+    """Which values come of which: `see` gets each operation, those inside of another one
     first. Where it is not known what an operation does, all comes of all."""
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class _Flow:
                 self.ends[within or 0].append(ins)
         elif regions:
             self._nested(name, ins, outs, regions)
-        elif name.startswith("cf."):         # which block it goes to is not told
+        elif name.startswith("cf."):         # which block it goes to is not known
             for arguments in self.blocks[within or 0].values():
                 for a in arguments:
                     self.sources[a].update(ins)

@@ -1,9 +1,9 @@
 """Pools as Triton source: an element of the tile is an output, whose taps are taken one after the
 other in row-major order, sums from +0, as `lower_llvm.windows.pool` has it. Bits are the CPU's.
 
-Windows are told by tables along each axis: the first tap inside the image, and the end. The kinds
-(`KINDS`) are those of the CPU's kernel. An output's divisor is a product along the axes, formed in
-f64.
+Windows are described by tables along each axis: the first tap inside the image, and the end. The
+kinds (`KINDS`) are those of the CPU's kernel. An output's divisor is a product along the axes,
+formed in f64.
 """
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Max(Pool):
 
 
 class MaxIndex(Max):
-    """The largest tap, or the first that is no number, and where it lies."""
+    """The largest tap, or the first that is no number, and where it is."""
     uses_index = True
 
     def end(self) -> None:

@@ -393,7 +393,7 @@ GIVEN = [
           '"scf.if":\n            for values in ends[:1]:',
           "triton_kernels::test_what_a_kernel_writes_to_is_read_off_its_code"),
     Fault("a kernel's name does not tell what it was compiled for",
-          TRITON + "user_kernels.py", "told = self.text, self.parameters, self.told",
+          TRITON + "user_kernels.py", "facts = self.text, self.parameters, self.compile_options",
           "told = self.text, self.parameters",
           "triton_kernels::test_a_name_stands_for_all_that_decides"),
     Fault("grids of three dimensions are turned round",

@@ -7,7 +7,7 @@ from __future__ import annotations
 from ..builder import Module, Val
 from .object_access import Glue, address_of
 
-VIEW_OWNER = 8                   # of a `Py_buffer`: who is told when it is no longer used
+VIEW_OWNER = 8                   # of a `Py_buffer`: the object that hears when it is no longer used
 
 
 def source() -> str:

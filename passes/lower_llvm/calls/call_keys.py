@@ -76,7 +76,7 @@ class _Description:
         def layout() -> list[Val]:
             nd = f.conv("sext", g.ld(array, A["nd"], "i32"), "i64")
 
-            def lies() -> list[Val]:
+            def sizes_and_strides() -> list[Val]:
                 self.known(g.ld(array, A["descr"], "i64"), nd)
                 dims, strides = g.ld(array, A["dims"]), g.ld(array, A["strides"])
 
@@ -85,7 +85,7 @@ class _Description:
                     self.put(5 + nd + i, g.ld(f.at(strides, i, "i64"), 0, "i64"))
                 f.loop(0, nd, 1, both)
                 return [5 + 2 * nd]
-            return f.if_(f.cmp("sle", nd, MAX_DIMS), lies, self.none)
+            return f.if_(f.cmp("sle", nd, MAX_DIMS), sizes_and_strides, self.none)
 
         def elsewhere() -> list[Val]:
             return f.if_(g.same(g.type_of(array), g.ctx("elsewhere")), numbered, self.none)

@@ -62,12 +62,12 @@ class State(NamedTuple, Generic[Word]):
 
 class Check(NamedTuple, Generic[Word]):
     """End the list if the word at `flag`, which an earlier launch wrote, is not `wanted`. The
-    address of `flag` is then stored where `told` points. So a launch that reads by indices from
+    address of `flag` is then stored where `stopped` points. So a launch that reads by indices from
     data comes after the check of these indices."""
     mark: Word
     flag: Address[Word]
     wanted: Word
-    told: Address[Word]
+    stopped: Address[Word]
 
 
 def source() -> str:
@@ -107,7 +107,7 @@ def source() -> str:
         to = load(f, at, Check[Val])
 
         def stop() -> list[Val]:
-            f.store(to.flag, to.told)
+            f.store(to.flag, to.stopped)
             return [end]
 
         return (f.if_(f.cmp("eq", f.load("i64", to.flag), to.wanted),

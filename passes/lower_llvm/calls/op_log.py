@@ -109,7 +109,7 @@ def _slot(m: Module) -> None:
 
 def _seen(m: Module) -> None:
     """log_seen(thing): let Python keep an object, which it is shown once. Returns what it says of
-    the object; 0 if nobody listens any more, or FAILED.
+    the object; 0 if no profiler runs any more, or FAILED.
 
     The table never becomes full: what has no place in it is shown to Python each time."""
     f = m.fn("log_seen", [("ptr", "thing")], "i64", "internal")

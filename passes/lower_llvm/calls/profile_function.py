@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..builder import Module, Val
 from .object_access import Glue, address_of
 
-# Python's names of the kinds of events; 0 for those that nobody asks for.
+# Python's names of the kinds of events; 0 for those that are not asked for.
 W = dict(table=0, mask=8, tensor=16, names=24)
 CALL, RETURN, C_CALL = 0, 3, 4                      # kinds of events
 KINDS = 8

@@ -52,7 +52,7 @@ class TooLarge(Uncoded):
 
 
 class Value(NamedTuple):
-    """A register; its integer lies between `low` and `high`."""
+    """A register; its integer is between `low` and `high`."""
 
     at: int
     low: int = 0

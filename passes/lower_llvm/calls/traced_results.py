@@ -301,7 +301,7 @@ class Step:
         return self.push(x)
 
     def number(self) -> list[Val]:
-        """AS_FLOAT, AS_INT, AS_SCALAR: the element of an array that lies `b` bytes into it, as a
+        """AS_FLOAT, AS_INT, AS_SCALAR: the element of an array that is `b` bytes into it, as a
         Python number, or as one of NumPy's."""
         f, g, o = self.f, self.g, self.objects
         array = word_at(f, o.fresh, self.a, "ptr")

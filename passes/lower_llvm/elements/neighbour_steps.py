@@ -2,7 +2,7 @@
 
 A row is carried from entry to entry of a series, one more than there are steps: each step computes
 an entry from the one before, or with `back` the other way round. An expression reads elements of
-some arrays at the same place or a few places beside it, and what lies outside of the row is a
+some arrays at the same place or a few places beside it, and what is outside of the row is a
 number. A second expression may give each step a result of its own.
 
 Each row has its own number of steps. A step that a row does not have leaves it as it is, and the

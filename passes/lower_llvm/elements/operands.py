@@ -47,7 +47,7 @@ class Operands:
         return BYTES[self.part(k) or self.units[k]]
 
     def unread(self, k: int) -> Value:
-        """Something for an operand whose elements nobody reads."""
+        """Something for an operand whose elements are not read."""
         kind = self.part(k) or scalar.COMPUTE[self.dtypes[k]]
         return (self.f.const(vec(kind, self.lanes), 0),) * (2 if self.part(k) else 1)
 
@@ -187,7 +187,7 @@ class Operands:
         return self.f.shuffle(x, None, range(self.lanes - 1, -1, -1))
 
     def backwards(self, pointers: Sequence[Val], k: int, i: Val) -> Val:
-        """Where the last of the elements from i on lies, which is before all others."""
+        """Where the last of the elements from i on is, which is before all others."""
         return self.f.at(pointers[k], 0 - i - (self.lanes - 1), self.units[k])
 
     def addresses(self, pointers: Sequence[Val], strides: Strides, k: int,

@@ -3,7 +3,7 @@ of tiles.
 
 Operands are the inputs, then the results: slot i of `args` is the address of operand i's first
 element, and for spaces other than flat one more slot is the address of `ir.kernel.tables`. An
-element's value is computed by the same code wherever it lies, so neither the space nor the place in
+element's value is computed by the same code wherever it is, so neither the space nor the place in
 a vector can change a bit.
 """
 from __future__ import annotations

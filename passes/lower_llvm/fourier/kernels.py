@@ -133,7 +133,7 @@ class Kernel:
             f, self.parts(lines, i), *(f.splat(f.load(self.elem, self.factor(name, i, part)),
                                                self.lanes) for part in (0, 1)))))
 
-    # ---- what lies in memory as complex numbers ----------------------------------------------
+    # ---- complex numbers in memory -----------------------------------------------------------
     def apart(self, at: Val, left: Val) -> tuple[Val, Val]:
         """Load a vector of complex numbers at an address as real and imaginary parts; at most
         `left` of them are read."""

@@ -210,7 +210,7 @@ _MASKED = [*_TILE, ("i64", "n")]
 
 def _tile(mod: Module, dtype: str, rows: int, vectors: int, masked: bool) -> None:
     """(a, a_m, a_k, b, b_k, k, c, c_m, add): a tile of products over k steps, stored to C or
-    added to it. A `masked` one reads no more of B, and writes no more of C, than it is told."""
+    added to it. A `masked` one reads no more of B, and writes no more of C, than `n` columns."""
     f = mod.fn(tile_name(dtype, rows, vectors, masked), _MASKED if masked else _TILE)
     lanes, s = shape(dtype).lanes, size(dtype)
     a, a_m, a_k, b, b_k, k, c, c_m, add, *n = f.args
@@ -265,7 +265,7 @@ def _fetch_line(f: Fn, c: tuple[Val, Val], tile: tuple[int, int], step_bytes: in
 
 
 def _there(f: Fn, ty: str, p: Val, mask: Val | None) -> Val:
-    """What lies at p, of the lanes of a mask, if there is one."""
+    """What is at p, of the lanes of a mask, if there is one."""
     return f.load(ty, p) if mask is None else f.mload(ty, p, mask)
 
 

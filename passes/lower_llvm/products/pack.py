@@ -119,7 +119,7 @@ def copy_transposed(mod: Module, name: str, dtype: str, wide: str, lanes: int,
     outer_step + i * inner_step].
 
     Where the inner elements are adjacent, in squares of register transposes. `dst` has room for
-    `outer` rounded up to whole vectors. What lies there past `outer` is computed with, though
+    `outer` rounded up to whole vectors. What is there past `outer` is computed with, though
     never used, so it is written: memory may happen to hold numbers so small that each of them
     takes a processor a hundred times as long.
     """

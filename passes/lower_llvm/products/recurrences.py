@@ -2,9 +2,10 @@
 applies expressions to the sums.
 
 Each step multiplies rows of the `source` by matrices, one for each gate: what the step before it
-stored there, or rows of its own in the first step. What becomes of the sums is told by scalar
-expressions: of a number of the sums (arguments 0...) and of other arrays. They are stored to arrays
-again, as sequences, of which each step has a part, or as states, which the next step reads.
+stored there, or rows of its own in the first step. Scalar expressions say what becomes of
+the sums: they are of numbers of the sums (arguments 0...) and of other arrays. Results are stored
+to arrays again, as sequences, of which each step has a part, or as states, which the next step
+reads.
 
 Where sequences differ in length, they are packed: each step has rows of the first ones only, and
 the longest comes first. A series then has the rows of one step behind those of the step before, and

@@ -1,7 +1,7 @@
 """Many products of small matrices, and many rows times one small matrix, in the order of sums of
 `gemm` (or of `one_row`, where a product has one row or column).
 
-A matrix lies in a register as a whole, or several that lie one after the other. For each step of
+A matrix is in a register as a whole, or several matrices, one after the other. For each step of
 the sums the elements of A and of B that the results want are brought to the lanes of the results by
 a shuffle: the sums of all elements of some matrices go on in one register. Tiles, whose vectors are
 columns of one matrix, would leave most lanes unused.
@@ -35,7 +35,7 @@ class Form(NamedTuple):
     a_once: bool                         # do all of a row of products have one A?
     b_once: bool
     one: bool                            # the order of sums of `one_row`
-    # of each operand of the epilogue: "same" (as C lies), "matrix", "row" (of n) or "number" for
+    # of each operand of the epilogue: "same" (as C), "matrix", "row" (of n) or "number" for
     # all, "column" (of m) or "each" (a number) for each product
     operands: tuple[str, ...] = ()
 

@@ -1,7 +1,7 @@
 """The bytes that some output pixels of a convolution read, a row for each: line by line of the
 taps, in each tap by tap, in each channel by channel.
 
-The image lies pixel by pixel, so the taps of a line are one stretch of bytes where they are
+The image is stored pixel by pixel, so the taps of a line are one stretch of bytes where they are
 neighbours (`span` of them), cut at the image's borders. Beyond those stands the byte that means
 zero. Rows are written from left to right in whole vectors: what is too much is overwritten by what
 comes next, the last of a row by the next row, so 64 bytes are free after the last.

@@ -1,4 +1,4 @@
-"""The largest byte of each window of an image that lies pixel by pixel.
+"""The largest byte of each window of an image that is stored pixel by pixel.
 
 A unit is a row of output pixels. Windows are cut at the image's borders. The last vector of
 channels may begin early: the largest of the same bytes is the same byte.

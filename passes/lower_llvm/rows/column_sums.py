@@ -93,7 +93,7 @@ class ColumnSums:
                 self.push(k, b)
 
     def spot(self, k: int, lane: int | Val, v: int) -> Val:
-        """Where a partial sum lies."""
+        """The place of a partial sum."""
         f = self.f
         return f.at(self.lanes[k], f.as_val(lane, "i64") * self.vectors + v, self.types[k])
 

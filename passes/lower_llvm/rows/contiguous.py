@@ -127,7 +127,7 @@ class Row:
                        [v.dtype for v in defined], 0) if exprs else [])
 
     def define(self, k: int, *xs: Val | None) -> None:
-        """The results of stage k, without those that nobody wants."""
+        """The results of stage k, without those that are not wanted."""
         found = {j: x for j, x in enumerate(xs) if x is not None}
         for j, x in found.items():
             if self.kernel.partial:

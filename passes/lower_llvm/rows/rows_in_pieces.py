@@ -120,6 +120,6 @@ class Pieces:
         self.outputs = {j: f.alloca(MEMORY[t], BLOCK + LANES) for j, t in outputs}
 
     def end_of(self, at: Val, end: Val) -> Val:
-        """Where the piece ends that element `at` lies in, or the row."""
+        """The end of the piece that element `at` is in, or of the row."""
         left = self.length - (at - self.f.udiv(at, self.length) * self.length)
         return at + self.f.imin(left, end - at)

@@ -353,7 +353,7 @@ class ShortKernel(Kernel):
             self.known[program.results[k]] = value
 
     def kept_at(self, a: int, r: Val, c: int) -> Val:
-        """Where a kept value of row r lies, vector c of it: rows have room for whole vectors."""
+        """Where a kept value of row r is, vector c of it: rows have room for whole vectors."""
         f, t = self.f, self.program.values[a].dtype
         row = self.vectors * self.together
         return f.at(self.room(("kept", a), MEMORY[t], self.together * row),

@@ -16,7 +16,7 @@ Pixels are copied in *runs*: up to a vector of pixels that are neighbours in one
 addresses and which of its lanes fall inside the image depend on the tap's row and column only, and
 are worked out once per unit.
 
-What a call is made of lies in an array of i64 whose fields `Geometry` names. Offsets and strides
+The facts of a call are an array of i64 whose fields `Geometry` names. Offsets and strides
 count elements."""
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def forward(m: Module, symbol: str, t: Tile, epilogue: Epilogue, near: int, far:
     """The kernel over units (group, row block, pixel block), args x, w, y, scratch, geometry, then
     the epilogue's operands.
 
-    `near`: how far apart x lies under neighbouring output pixels (see `reader`). `far`: the same of
+    `near`: the distance of x under neighbouring output pixels (see `reader`). `far`: the same of
     y (see `writer`); 1 says that an image's pixels follow each other there."""
     multiply = micro(m, symbol + "_micro", t)
     convolution = Convolution(m.kernel(symbol), t, epilogue, near, far, multiply)
@@ -225,7 +225,7 @@ class Block:
         return listed
 
     def ahead(self, i: Val, j: Val) -> None:
-        """Prefetch the epilogue's operands by pixel, and the results' places: every row lies in
+        """Prefetch the epilogue's operands by pixel, and the results' places: every row is in
         another page."""
         c, f, t, g, outside = self.c, self.f, self.t, self.g, self.c.outside
         to = (self.group * g.yg + i * t.rows * g.yo

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def weight_grad(m: Module, symbol: str, t: Tile, near: int) -> None:
     """The kernel over units (group, block of output channels, block of rows), args gy, x, gw,
-    scratch, geometry. `near`: how far apart x lies under neighbouring pixels (see `reader`)."""
+    scratch, geometry. `near`: the distance of x under neighbouring pixels (see `reader`)."""
     multiply = micro(m, symbol + "_micro", t)
     gradient = WeightGradient(m.kernel(symbol), t, near, multiply)
     gradient.each_unit(lambda u: Block(gradient, u).emit())

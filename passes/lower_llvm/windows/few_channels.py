@@ -10,7 +10,7 @@ with the same remainder), so that neighbouring outputs read neighbours under any
 a distance from a vector of outputs to what it reads: a step of the micro kernel loads the distance
 and, from there, its vectors. The order of each sum is that of `conv.forward`, and so are the bits.
 
-A vector of outputs lies in one row; a few of them, which need not be neighbours, make a register
+A vector of outputs is in one row; a few of them, which need not be neighbours, make a register
 tile's panel.
 """
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .epilogue import Epilogue
     from .window_tiles import Tile
 
-# After these comes how deep each plane of taps lies, then the distances of all steps, then (for
-# `Tile.listed`) where each lies in a row of the weights.
+# After these comes the depth of each plane of taps, then the distances of all steps, then (for
+# `Tile.listed`) the place of each in a row of the weights.
 FIELDS = (
     "images od oh ow d h w sd sh left top xn xg xc xd xh yn yg yo yd yh yw wg wo rows steps "
     "channels planes tiles row_blocks band bands band_rows line vectors fill scratch in_at out_at "
@@ -153,7 +153,7 @@ def phases(f: Fn, vs: Sequence[Val], lanes: int) -> Sequence[Val]:
 
 class Planes(Image):
     """The planes of a band, where vectors of outputs go by lists: `source`, `goal` and `lanes` say
-    of each vector where its first tap lies in the planes, where it goes in y, counted from the
+    of each vector where its first tap is in the planes, where it goes in y, counted from the
     band's first row, and which lanes it has."""
 
     def __init__(self, f: Fn, t: Tile, epilogue: Epilogue, step: int, far: int,
@@ -252,7 +252,7 @@ class Band:
         f.loop(again, t.rows, 1, out, [(row0 + again) * g.yo])
 
     def ahead(self, row0: Val, to: Sequence[Val]) -> None:
-        """Prefetch the epilogue's operands by pixel, and the results' places: every row lies in
+        """Prefetch the epilogue's operands by pixel, and the results' places: every row is in
         another page."""
         p, f, t, g = self.p, self.f, self.t, self.g
 

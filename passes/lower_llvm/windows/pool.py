@@ -7,7 +7,7 @@ another, into scratch as [pixel][plane], continues every output's chain over the
 that chunk, and at last turns the outputs back into planes. Taps are taken in row-major order, sums
 start from +0: the order of a loop over the window.
 
-What windows are is told by tables: along each axis, the first tap of output i, its end, and the
+Windows are described by tables: along each axis, the first tap of output i, its end, and the
 distance of taps. So plain, dilated and adaptive pools are one kernel; and the gradient of an
 average is a sum over the windows of the outputs that an input is in.
 """

@@ -50,7 +50,7 @@ def micro(m: Module, name: str, t: Tile) -> str:
     """name(a, b, apart, c, steps, first, later): c (+)= a b over a block of steps; a is
     [step][pixel], b vectors of [step][channel] `apart`.
 
-    A vector's worth of what lies at `later` is fetched meanwhile."""
+    A vector's worth of what is at `later` is fetched meanwhile."""
     f = m.fn(name,
              [("ptr", "a"), ("ptr", "b"), ("i64", "apart"), ("ptr", "c"), ("i64", "steps"),
               ("i1", "first"), ("ptr", "later")], linkage="internal", attrs="noinline")

@@ -22,7 +22,7 @@ FIELDS = (
 ).split()
 FIELD = {name: i for i, name in enumerate(FIELDS)}
 # then the tables: depth and row offset of each row of taps, column offset of each column, and where
-# each tap lies in the weights (for `Tile.listed`)
+# each tap is in the weights (for `Tile.listed`)
 TABLES = len(FIELDS)
 
 
@@ -191,7 +191,7 @@ class Runs:
 
     def _column_bits(self, ix: Val, count: Val) -> tuple[Val, Val]:
         """The first lane inside the image and the first after it, where the run's first lane
-        lies at column ix."""
+        is at column ix."""
         f, g = self.f, self.g
         if self.near == 1:                                              # the step is 1
             low, high = 0 - ix, g.w - ix
@@ -206,7 +206,7 @@ class Runs:
         self.f.loop(self.get(self.first, j), self.get(self.first, j + 1), 1, body)
 
     def tap_at(self, r: Val, q: Val) -> Val:
-        """How far the tap in row r, column q lies from the first pixel of the window."""
+        """How far the tap in row r, column q is from the first pixel of the window."""
         f, g, geo = self.f, self.g, self.geo
         return (table(f, geo, r) * g.xd + table(f, geo, r + g.rowtaps) * g.xh
                 + table(f, geo, q + g.rowtaps * 2) * g.xw)
@@ -221,7 +221,7 @@ class Runs:
                 & self.get(self.colmask, q * self.limit + e, "i32"))
 
     def list_taps(self, memory: Val) -> None:
-        """Note where each tap lies, for `fill`; once, before anything else."""
+        """Note where each tap is, for `fill`; once, before anything else."""
         f, g = self.f, self.g
         self.taps = memory
 
@@ -321,7 +321,7 @@ class Fill:
                   put)
 
     def run(self, e: Val) -> None:
-        """One run: without masks where all of it lies inside the image under every tap."""
+        """One run: without masks where all of it is inside the image under every tap."""
         f, runs = self.f, self.runs
         own = runs.own(e)
         if self.near:
@@ -337,7 +337,7 @@ class Fill:
         f.loop(0, g.rowtaps, 1, lambda r: f.loop(0, g.coltaps, 1, lambda q: self.tap(e, own, r, q)))
 
     def tap(self, e: Val, own: Val, r: Val, q: Val) -> None:
-        """One tap, in all channels. Where all of the run lies outside nothing is read: loads of no
+        """One tap, in all channels. Where all of the run is outside nothing is read: loads of no
         lanes were seen to take forty cycles."""
         f, g, t, near = self.f, self.g, self.t, self.near
         tap = r * g.coltaps + q
@@ -430,7 +430,7 @@ def reader(f: Fn, t: Tile, near: int, bits: Val, g: Geometry) -> Callable[[Val],
 
 
 def all_lanes(t: Tile, near: int) -> int:
-    """The bits of a run that lies inside the image as a whole: see `reader`."""
+    """The bits of a run that is inside the image as a whole: see `reader`."""
     bits = 0x55555555 & (1 << 2 * t.lanes) - 1 if near == 2 else (1 << t.lanes) - 1
     return bits - (bits >> 31 << 32)
 

@@ -180,7 +180,7 @@ class Unit:
         f.loop(0, g.rowtaps, 4, plane, [f.at(w.values, j * w.panel_size, t.elem)])
 
     def mask_at(self, e: Val, i: int) -> Val:
-        """Where the mask of a vector of run e lies."""
+        """The place of the mask of a vector of run e."""
         return self.f.at(self.w.masks, ((e - self.first) * 16 + i) * self.w.n, self.w.word)
 
     def prepare(self, e: Val, row: Val) -> None:
