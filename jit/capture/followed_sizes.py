@@ -255,9 +255,9 @@ class FollowedSizes:
         if sizes and nodes and nodes[-1].outs:
             first = nodes[-1].outs[0]
             self.rests[first] = {place for place, n in sizes.items() if n == REST}
-            told = {place: n for place, n in sizes.items() if n != REST}
-            if told:
-                self.at[first] = told
+            known = {place: n for place, n in sizes.items() if n != REST}
+            if known:
+                self.at[first] = known
 
     def guard_sizes(self, rec: Recorder, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """An op's attributes with plain ints; the Wholes become guards."""

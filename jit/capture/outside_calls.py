@@ -215,7 +215,7 @@ class Outward:
             may_be_other = (type(method) is types.FunctionType and ours(method)
                             and method.__code__ not in declared_for_tracing.SIZELESS)
         if may_be_other and (frame := self.rec.user()) is not None:
-            self.watch.note_told(frame, is_guarded=False)
+            self.watch.note_read(frame, is_guarded=False)
         return len(x)
 
     def do(self, does: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any],

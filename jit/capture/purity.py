@@ -123,16 +123,16 @@ def arguments_of(frame: types.FrameType) -> list[Any]:
 
 class Watch:
     """Watches every call in a run, for code that was not searched and for calls that do more than
-    compute. `told`: where the framework first gave the user's code something that may depend on
-    sizes and is not a guard (see sizes.py). `informed`: where it gave it anything. `gradients`:
-    which gradients from before the run could have been asked for."""
+    compute. `size_read_at`: where the framework first gave the user's code something that may
+    depend on sizes and is not a guard (see sizes.py). `read_at`: where it gave it anything.
+    `gradients`: which gradients from before the run could have been asked for."""
     of_users_calls = True
 
     def __init__(self, world: World, refuse: Callable[[Reason], object]) -> None:
         self.codes, self.watching, self.refuse = world.codes, world.watching, refuse
         self.world, self.unread = world, world.unread
-        self.told: str | None = None
-        self.informed: str | None = None
+        self.size_read_at: str | None = None
+        self.read_at: str | None = None
         self.gradients = AskedGradients(world.past_names.reads_slots)
         # the outermost frame that may catch an error, where none could be raised so far
         self.catching: types.FrameType | None = None
@@ -204,7 +204,7 @@ class Watch:
             self.called(frame)
         elif event == "c_call":
             self.native(arg, frame)
-        elif (event == "return" and self.told is None and arg is not None and ours(frame)
+        elif (event == "return" and self.size_read_at is None and arg is not None and ours(frame)
               and not declared_for_tracing.is_sizeless(frame) and tells_anything(arg)):
             self.returned(frame, arg)
         elif event == "return" and frame is self.catching:
@@ -221,13 +221,13 @@ class Watch:
         if frame is not None:
             is_guarded = (code is STAND_IN or code in declared_for_tracing.TELLING
                           or code is LENGTH and self.follows)
-            self.note_told(frame, is_guarded or not tells_sizes(x))
+            self.note_read(frame, is_guarded or not tells_sizes(x))
 
-    def note_told(self, frame: types.FrameType, is_guarded: bool) -> None:
+    def note_read(self, frame: types.FrameType, is_guarded: bool) -> None:
         """Note that the user's code, in this frame, learns something that may depend on sizes."""
-        self.informed = self.informed or line_of(frame.f_code, frame.f_lineno)
+        self.read_at = self.read_at or line_of(frame.f_code, frame.f_lineno)
         if not is_guarded:
-            self.told = self.told or self.informed
+            self.size_read_at = self.size_read_at or self.read_at
 
     def called_with(self, frame: types.FrameType | None) -> bool:
         """Does framework code make this call, with arguments of its own?"""
@@ -254,8 +254,8 @@ class Watch:
             return set()
         return set(map(id, (*args, *(kwargs.values() if kwargs else ()))))
 
-    def is_told(self, frame: types.FrameType) -> bool:
-        """Does a frame have an argument that a framework caller made?"""
+    def is_given_sizes(self, frame: types.FrameType) -> bool:
+        """Does a frame have an argument that a framework caller made of sizes?"""
         assert frame.f_back is not None
         known = self.passed_on(frame.f_back)
         return tells_sizes([x for x in arguments_of(frame) if id(x) not in known])
@@ -263,8 +263,8 @@ class Watch:
     def users_code_begins(self, frame: types.FrameType) -> None:
         """Note whether the user's code, in a frame that begins, could learn of sizes."""
         code = frame.f_code
-        if looks_beneath(code) or self.called_with(frame.f_back) and self.is_told(frame):
-            self.told_with(code)
+        if looks_beneath(code) or self.called_with(frame.f_back) and self.is_given_sizes(frame):
+            self.may_read_sizes(code)
         elif self.catching is None and may_catch_errors(code):
             self.catching = frame
             sys.setprofile(self)             # of machine code, which knows some of our code already
@@ -275,10 +275,10 @@ class Watch:
         return not (declared_for_tracing.is_sizeless(frame)
                     or by is not None and (by.is_ours or by.module in IMPORTING))
 
-    def told_with(self, code: types.CodeType) -> None:
+    def may_read_sizes(self, code: types.CodeType) -> None:
         """Note that some code of the user's may learn of sizes."""
-        self.told = self.told or line_of(code, code.co_firstlineno)
-        self.informed = self.informed or self.told
+        self.size_read_at = self.size_read_at or line_of(code, code.co_firstlineno)
+        self.read_at = self.read_at or self.size_read_at
         self.catches_no_more()
 
     def catches_no_more(self) -> None:
@@ -299,7 +299,7 @@ class Watch:
         if reason is not None:
             self.refuse(reason.within(self.world))
         if code in self.codes:
-            if self.told is None:
+            if self.size_read_at is None:
                 self.users_code_begins(frame)
             watching = self.watching.intersection(code.co_names)
             if watching and not watching <= names_only_in_isinstance(code):
@@ -308,7 +308,7 @@ class Watch:
         origin = origin_of(frame.f_globals)
         if origin is not None and origin.is_ours:
             if self.catching is not None and self.may_raise(frame):
-                self.told_with(self.catching.f_code)
+                self.may_read_sizes(self.catching.f_code)
             if not (asks or reads) and (table := known_code()) is not None:
                 table.add(code)
             return

@@ -161,8 +161,8 @@ class Questions(Observer):
         bound = 0
         if a.dtype.kind != "f":
             bound = max(abs(int(x)) for x in (np.iinfo(a.dtype).min, np.iinfo(a.dtype).max))
-            told = to_read(t)
-            if bound >= EXACT and -SAFE <= told.min() and told.max() <= SAFE:
+            numbers = to_read(t)
+            if bound >= EXACT and -SAFE <= numbers.min() and numbers.max() <= SAFE:
                 self.ask(_small if a.dtype.kind == "i" else _small_and_positive, (x,))
                 bound = SAFE
         return x, bound

@@ -63,7 +63,7 @@ class Streams:
         self.all: dict[int, _At] = {}
         self.starts: dict[int, tuple[int, int]] = {}
         # (a state that was handed out, its bytes, what it stands for)
-        self.told: list[tuple[Base, bytes, tuple[Generator | None, int | None, int]]] = []
+        self.states: list[tuple[Base, bytes, tuple[Generator | None, int | None, int]]] = []
 
     def at(self, g: Generator) -> _At:
         """Where a generator is."""
@@ -105,7 +105,7 @@ class Streams:
     def state_told(self, g: Generator, event: StateTold) -> bool:
         """Note which position a state tensor contains."""
         at, state = self.at(g), event.state
-        self.told.append((state, state._array.tobytes(), (at.origin, at.seed, at.offset)))
+        self.states.append((state, state._array.tobytes(), (at.origin, at.seed, at.offset)))
         return True
 
     def state_set(self, g: Generator, event: StateSet) -> bool:
@@ -113,7 +113,7 @@ class Streams:
         tensor."""
         state = event.state
         found = next(
-            (to for t, raw, to in self.told if t is state and t._array.tobytes() == raw), None)
+            (to for t, raw, to in self.states if t is state and t._array.tobytes() == raw), None)
         if found is None:
             return False
         self.at(g).begin_stream(*found)

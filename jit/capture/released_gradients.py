@@ -45,8 +45,8 @@ def alone() -> frozenset[tuple[int, ...]]:
     return frozenset(counts(Owner(counted)) for counted in (False, True))
 
 
-def nobody(g: Any) -> int:
-    """Is a gradient held by its tensor alone?"""
+def no_other_holder(g: Any) -> int:
+    """How often something else than its tensor holds a gradient: never."""
     return 0
 
 
@@ -89,7 +89,7 @@ class ReleasedGradients:
     __slots__ = ("waiting", "since", "hollow", "forget")
 
     def __init__(self, tensors: Iterable[Any], grads: Iterable[Any],
-                 holders: Callable[[Any], int] = nobody,
+                 holders: Callable[[Any], int] = no_other_holder,
                  forget: Callable[[Any], object] = nothing) -> None:
         self.since: dict[int, int] = {}
         self.hollow: set[int] = set()

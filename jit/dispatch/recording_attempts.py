@@ -356,10 +356,10 @@ class FirstRecording(Session):
         self.became, self.recording = Outcome.RESIZED if is_resized else Outcome.RECORDED, r
 
     def note_what_it_showed(self, recorded: Recorded) -> None:
-        """Note how the run was watched, and where the user's code was told sizes or other
+        """Note how the run was watched, and where the user's code read sizes or other
         numbers."""
         recorded.variation = self.variation
-        recorded.size_read_at, recorded.read_at = self.watch.told, self.watch.informed
+        recorded.size_read_at, recorded.read_at = self.watch.size_read_at, self.watch.read_at
         followed = self.rec.followed
         recorded.follows = followed.at if self.variation.sizes and not followed.lost else None
         if followed.lost and recorded.size_read_at is None:

@@ -252,7 +252,7 @@ class ResultParts:
 
 
 def refused(what: str, name: str) -> Refused:
-    """The error for a result, or what lies in one, that is something else."""
+    """The error for a result, or a part of one, that is something else."""
     return Refused(ReturnsOther(f"{what} (`{name}`)" if name else what))
 
 

@@ -102,13 +102,13 @@ def _exported(
 ) -> Exported:
     """What `export` gives: recorded, simplified by rewrites of these names, and checked."""
     recording = ExportRuns(fn, names, args, kwargs)
-    run, told = recording.first()
+    run, size_read_at = recording.first()
     if not is_automatic(dynamic):
-        return made_for(recording, run, told, names, dynamic)
+        return made_for(recording, run, size_read_at, names, dynamic)
     automatic = AutomaticDims(dynamic, run.input_names, run.input_arrays, recording.passes)
     for attempt_ in automatic.attempts():
         try:
-            return made_for(recording, run, told, names, attempt_)
+            return made_for(recording, run, size_read_at, names, attempt_)
         except ExportError:
             if not attempt_:
                 raise
@@ -116,9 +116,11 @@ def _exported(
 
 
 def made_for(
-    recording: ExportRuns, run: Recorded, told: str | None, names: tuple[str, ...], dynamic: Any
+    recording: ExportRuns, run: Recorded, size_read_at: str | None, names: tuple[str, ...],
+    dynamic: Any
 ) -> Exported:
-    """What the run of the example comes to, where the sizes that `dynamic` names may differ."""
+    """What the run of the example comes to, where the sizes that `dynamic` names may differ.
+    `size_read_at`: the line where Python read a size."""
     dims = declared(dynamic, run.input_names, run.input_arrays)
     fn = recording.fn
     name = getattr(fn, "__name__", type(fn).__name__)
@@ -128,7 +130,7 @@ def made_for(
         runs = [run]
     else:
         before = list(dims.dims)
-        search = recording.of_all_sizes(dims, run, told)
+        search = recording.of_all_sizes(dims, run, size_read_at)
         made, runs, sizes = (
             Simplified(run, name, names, search.holes),
             [*search.runs.values()],
@@ -200,29 +202,30 @@ class ExportRuns:
             training.refuse(lambda: self.run(arguments)[1:], now, session.modules)
         if run is None:
             raise error or ExportError("nothing was recorded")
-        return run, session.watch.told
+        return run, session.watch.size_read_at
 
     def followed(self) -> Recorded | None:
         """The run of the example, where all sizes that Python read were followed."""
         parameters = self.parameters
         session, run, _ = self.run(follows=True)
         self.parameters = parameters
-        return run if run is not None and run.followed and session.watch.told is None else None
+        is_whole = run is not None and run.followed and session.watch.size_read_at is None
+        return run if is_whole else None
 
-    def of_all_sizes(self, dims: Dims, run: Recorded, told: str | None) -> Sized:
+    def of_all_sizes(self, dims: Dims, run: Recorded, size_read_at: str | None) -> Sized:
         """What the recordings at several sizes come to. Ops may compute with sizes that the
         function did not ask for: these are followed where they are needed."""
         def record(values: Values) -> tuple[Recorded | None, ExportError | None, str | None]:
             return self.of_sizes(dims, values)
 
-        followed = None if told is None else self.followed()
+        followed = None if size_read_at is None else self.followed()
         try:
-            return Sized(dims, run, told, followed, record)
+            return Sized(dims, run, size_read_at, followed, record)
         except ExportError:
-            followed = self.followed() if told is None else None
+            followed = self.followed() if size_read_at is None else None
             if followed is None:
                 raise
-        return Sized(dims, run, told, followed, record)
+        return Sized(dims, run, size_read_at, followed, record)
 
     def passes(self, dims: Dims, values: Values) -> bool:
         """Can the function be recorded at these sizes?"""
@@ -240,7 +243,7 @@ class ExportRuns:
         """A run of other sizes."""
         session, run, error = self.run(
             lambda: Arguments(lambda i, a: dims.resized(i, a, values)))
-        return run, error, session.watch.told
+        return run, error, session.watch.size_read_at
 
 
 def checked(rewrites: Iterable[str]) -> tuple[str, ...]:

@@ -143,8 +143,8 @@ class Simplified:
         with np.errstate(all="ignore"):
             made = n.op.forward(*[known[x] if type(x) is Ref else x for x in n.ins], **n.attrs)
         made = [np.asarray(a) for a in (made if type(made) is tuple else (made,))]
-        lies = all(Type.of(a) == Type.of(self.arrays[o]) for a, o in zip(made, n.outs))
-        return made if lies else None
+        fits = all(Type.of(a) == Type.of(self.arrays[o]) for a, o in zip(made, n.outs))
+        return made if fits else None
 
     # ---- the graph -------------------------------------------------------------------------------
     def numbered(self, nodes: list[Node], name: str) -> Graph:

@@ -47,14 +47,15 @@ class Sized:
     recordings."""
 
     def __init__(
-        self, dims: Dims, base: Recorded, told: str | None, followed: Recorded | None,
+        self, dims: Dims, base: Recorded, size_read_at: str | None, followed: Recorded | None,
         record: Record
     ) -> None:
-        self.dims, self.base, self.record, self.told = dims, base, record, told
+        self.dims, self.base, self.record = dims, base, record
+        self.size_read_at = size_read_at
         self.runs: dict[Values, Recorded] = {dims.example: base}
         self.samples: list[tuple[Values, Recorded]] = [(dims.example, base)]
         self.holes: dict[int, dict[Path, AnyExpression]] = {}
-        for values in dims.tried() if told is None or followed else self.every():
+        for values in dims.tried() if size_read_at is None or followed else self.every():
             self.record_at(values)
         unfit = set[int]()
         for _ in range(ROUNDS):
@@ -119,23 +120,23 @@ class Sized:
         """The error for sizes for which it is unknown what Python does with them; `decided`: those
         of these dimensions."""
         return ExportError(
-            f"Python reads a size ({self.told}), and what it does with it is known for sizes "
-            f"that were recorded only: {self.dims.why_not_all(decided)}.\n"
+            f"Python reads a size ({self.size_read_at}), and what it does with it is known for "
+            f"sizes that were recorded only: {self.dims.why_not_all(decided)}.\n"
             "  Or write it so that it asks for none: flatten(1), unflatten, -1 in reshape."
         )
 
     def hold_to_python(self) -> None:
         """Hold the graph to what Python did with the sizes that it read. Sizes at which it
         does something else are recorded."""
-        told = self.followed
-        decided = None if told is None else told.decided_by()
-        if told is not None and not told.guards and decided == set():
+        run = self.followed
+        decided = None if run is None else run.decided_by()
+        if run is not None and not run.guards and decided == set():
             return
         others: list[Values] | None = None
-        if told is None:
+        if run is None:
             others = self.every()
         elif (found := self.dims.all(MOST_HELD, decided)) is not None:
-            others = [v for v in found if not told.hold(v)]
+            others = [v for v in found if not run.hold(v)]
         if others is None or len(others) > MOST:
             raise self.unknown(decided)
         for values in others:
@@ -147,7 +148,7 @@ class Sized:
         small = [k for k, n in enumerate(values) if n < 2]
         if not small:
             raise self.disagree("the sizes that Python reads become other numbers",
-                                self.told or "", values)
+                                self.size_read_at or "", values)
         self.dims.raise_least(small[0], values[small[0]] + 1)
 
     def record_at(self, values: Values) -> None:
@@ -353,8 +354,8 @@ def what_differs(a: Any, b: Any) -> str:
 
 
 def operands_and_attributes(a: Any, b: Any) -> Iterator[tuple[Any, Any, Any]]:
-    """What two nodes that did the same were told: (place of an operand or name of an attribute,
-    then both values)."""
+    """The operands and attributes of two nodes that did the same: (place of an operand or name of
+    an attribute, then both values)."""
     for k, (x, y) in enumerate(zip(a.ins, b.ins)):
         yield k, x, y
     if isinstance(a, Ask):

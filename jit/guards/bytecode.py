@@ -149,8 +149,8 @@ def _by_position_and_name(stack: list[Instruction | None],
 def argument_is_text(found: Sequence[Instruction], i: int, position: int,
                      name: str | None = None) -> bool:
     """Instruction i loads a function: is the argument at `position` of its call a constant text, or
-    the variable called `name`? A negative position counts from the end. False if that cannot be
-    told.
+    the variable called `name`? A negative position counts from the end. False if that is
+    unknown.
 
         >>> from whet.jit.guards.bytecode import argument_is_text, instructions
         >>> def asks(f):

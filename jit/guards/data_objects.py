@@ -4,7 +4,7 @@
         step(batch)
 
 An object is known by its identity as long as it is the same at each call, such as a trainer. Where
-another one of its class comes in its place, calls are told apart by what it holds, as with a
+another one of its class comes in its place, calls are distinguished by what it holds, as with a
 dataclass. So they are where a tensor that it holds has another size than at an earlier call:
 
     for token in prompt:             # a cache of keys and values, which grows at each call

@@ -1,8 +1,8 @@
 """C functions that do more than compute, wherever code could have them called unseen.
 
-The watch is told when the user's code calls a C function. It is told nothing when C does, as
+The watch sees when the user's code calls a C function. It does not see when C does, as
 `map`, `sorted(key=)` and the operators of classes do. So code may call such a function by its name
-in a module, and nothing else: one that lies anywhere else is refused, whether it is called or not.
+in a module, and nothing else: one that is anywhere else is refused, whether it is called or not.
 An attribute that is taken of something else is no reason to (`sys.version_info.major`, where there
 is `os.major`), as long as the module is only named where names in it are looked up.
 """

@@ -153,8 +153,8 @@ def needs_no_watching(r: Recording) -> bool:
 
 
 def serves_others(r: Recording) -> bool:
-    """May calls of other sizes be replayed without a run? Of sizes the user's code must have been
-    told nothing that is no guard."""
+    """May calls of other sizes be replayed without a run? Whatever the user's code has read of
+    sizes must be a guard."""
     return r.recorded.size_read_at is None
 
 

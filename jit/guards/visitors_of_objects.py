@@ -72,7 +72,7 @@ LIGHT = Visitors()               # of what is not remembered: nothing else can b
 OBJECTS = Visitors()
 
 
-# ---- what nobody can change ----------------------------------------------------------------------
+# ---- what cannot be changed ----------------------------------------------------------------------
 @LIGHT.of(types.GenericAlias, types.UnionType)
 def alias(walk: Walk, x: Any) -> None:
     walk.stack += [getattr(x, "__origin__", None), *x.__args__]

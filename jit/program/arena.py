@@ -153,7 +153,7 @@ def most_alive(spans: Iterable[Span]) -> int:
 
 
 def _fit_by_size(spans: Sequence[Span]) -> tuple[int, list[int]]:
-    """The size of an arena and the offsets of its spans, placing the largest first. Each span lies
+    """The size of an arena and the offsets of its spans, placing the largest first. Each span is
     as low as the spans that are live with it allow. This takes quadratic time and leaves the
     smallest holes."""
     offsets, top = [0] * len(spans), 0

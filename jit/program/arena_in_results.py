@@ -1,7 +1,7 @@
 """Places pieces of the arena in the memory of results that are computed later.
 
 A call allocates its results before it begins, or writes gradients over the old ones. Most of that
-memory is unused until the end of the call. A sum of gradients lies in the memory of its result from
+memory is unused until the end of the call. A sum of gradients is in the memory of its result from
 the first term on, so it takes no more memory than in eager mode."""
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The stages that make a program of recorded nodes, in order.
 
 1. What is alive (`liveness.py`), and what the passes make of it (`passes/pipeline.py`).
-2. Where each value lies (`value_places.py`), and what calls keep (`kept_between_calls.py`).
+2. Where each value is in memory (`value_places.py`), and what calls keep (`kept_between_calls.py`).
 3. What each node launches (`node_kinds.py`, by `tape_entries.py`).
 4. The place of each piece in the arena, and lists of words for machine code (`launch_lists.py`).
 """

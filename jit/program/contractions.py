@@ -2,7 +2,7 @@
 passes/fuse_epilogues.py).
 
 Some convolution kernels read their weights in a packed order. Weights that exist before every call,
-and are only read in it, are packed once: the launch that packs them is skipped as long as nobody
+and are only read in it, are packed once: the launch that packs them is skipped as long as nothing
 writes to them (`kept_between_calls.py`)."""
 from __future__ import annotations
 

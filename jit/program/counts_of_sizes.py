@@ -78,7 +78,7 @@ class CountsOfSizes:
              found: Counts) -> dict[int, list[Counts]]:
         """The counts of the dimensions of a node's results. The node itself depends on the counts
         `found`."""
-        if is_told(node):
+        if has_sizes_as_attributes(node):
             return {o: self.as_told(node, o, needs) for o in node.outs}
         read = [int(x) for x in node.refs()]
         if not any(map(self.of_all, read)):
@@ -173,7 +173,7 @@ def counted_dims(n: int, shape: tuple[int, ...], of: tuple[int, ...]) -> list[Co
     return [frozenset((n,)) if it else NONE for it in is_counted]
 
 
-def is_told(node: Node) -> bool:
+def has_sizes_as_attributes(node: Node) -> bool:
     """Does a node have the sizes of its results as attributes?"""
     return (node.op is not None and not node.op.keeps_elements
             and not node.op.size_attrs.isdisjoint(node.attrs))

@@ -9,7 +9,7 @@
 
 A later part is planned for any sizes of what it is given (`program_in_parts.py`). Views, and
 numbers that are made of sizes alone, are no results of a part: the parts that need them make them
-again. So each part knows whose memory a value lies in, and what a number is made of.
+again. So each part knows whose memory a value is in, and what a number is made of.
 """
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 class PartNodes:
     """The nodes of a part, the values that it is `given` and those that other parts want.
     `counted`: the wanted values whose sizes data decides. `line`: the user's line where they are
-    counted. `told`: the positions of nodes that may depend on sizes of values that they do not
-    read."""
+    counted. `by_unread_sizes`: the positions of nodes that may depend on sizes of values that
+    they do not read."""
     nodes: list[Node] = field(default_factory=list)
     given: list[int] = field(default_factory=list)
     results: list[int] = field(default_factory=list)
     counted: set[int] = field(default_factory=set)
     line: str = ""
-    told: list[int] = field(default_factory=list)
+    by_unread_sizes: list[int] = field(default_factory=list)
 
 
 def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
     """Does data decide the sizes of a node's results?"""
     if not isinstance(node, OpNode) or not node.op.sized_by_data:
         return False
-    told = node.op.told_size
-    return told is None or bool(told(**node.attrs) != arrays[node.outs[0]].shape)
+    shape_of = node.op.told_size
+    return shape_of is None or bool(shape_of(**node.attrs) != arrays[node.outs[0]].shape)
 
 
 def cut(nodes: Sequence[Node], arrays: Sequence[Array | Type], memory: Mapping[int, int],
@@ -104,7 +104,7 @@ def makes_alone(node: Node) -> bool:
 def grouped(nodes: Sequence[Node], memory: Mapping[int, int], counted: Set[int],
             needs: Needs) -> list[list[Node]]:
     """Split the nodes into groups that end with the nodes that count. A counting node, and what is
-    computed only for it, joins the earliest group in which its operands exist. A view lies in the
+    computed only for it, joins the earliest group in which its operands exist. A view is in the
     group of its base."""
     groups: list[list[Node]] = [[]]
     early = made_for(nodes, counted, needs)

@@ -1,7 +1,7 @@
 """The stages that make a program of nodes that work on a device, in order.
 
 1. What is alive, and in which order questions and writes come, as for the CPU.
-2. What the host does is told apart from what the device does (`host_and_device.py`).
+2. What the host does is separated from what the device does (`host_and_device.py`).
 3. The passes see what the device does between two waits; what the host computes first is a program
    of the CPU.
 """

@@ -57,8 +57,8 @@ class Work:
     def as_recorded(self, n: int, a: Any, node: Node) -> Any:
         """An op's result in the layout that was recorded."""
         like = self.types[n]
-        lies = devices.places(a)
-        if not equivalent_layout(lies, like):
+        layout = devices.places(a)
+        if not equivalent_layout(layout, like):
             name = "an operation" if node.op is None else node.op.name
             raise Miss(Shapes(f"what {name} gives has another shape", node.line))
         if a.strides != like.strides and type(a) is DeviceArray:

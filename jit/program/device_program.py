@@ -16,7 +16,7 @@ from whet.cuda.device_state import current_stream, machine
 from whet.ir.graph import Draw, Node, Ref
 
 from .device_node_kinds import Work, launch
-from .host_and_device import is_told, reads
+from .host_and_device import passes_number, reads
 from .program import Program
 from .random_draws import Draws
 
@@ -75,8 +75,8 @@ class Stage:
         self.draws = [n for n in nodes if isinstance(n, Draw)]
         self.dying = self._dying()
         # numbers of the host that kernels receive at each call; plans go by others
-        self.told = {x for x in self.ins if x not in work.there and all(
-            is_told(n, x) for n in self.nodes if Ref(x) in n.refs())}
+        self.passed = {x for x in self.ins if x not in work.there and all(
+            passes_number(n, x) for n in self.nodes if Ref(x) in n.refs())}
         # where among what it is given arrays of the device are
         self.places = [i for i, x in enumerate(self.ins) if x in work.there]
         self.machine, self.plans = machine(), dict[Any, plans.Plan]()
@@ -136,30 +136,30 @@ class Stage:
             self.plans.clear()
         arrays = [inputs[i] for i in self.places]
         kinds = [a.kind if k is None else k for a, k in zip(arrays, map(_kind, arrays))]
-        values = [inputs[i].tobytes() for i in self.untold()]
+        values = [inputs[i].tobytes() for i in self.numbers_of_plans()]
         key = (*kinds, *values, self.sharing(inputs, arrays))
         plan = self.plans.get(key)
         if plan is None:
             try:
-                plan, told = plans.plan_of(self.index, inputs, self.body)
+                plan, passed = plans.plan_of(self.index, inputs, self.body)
             except Exception:
                 self.take_apart()
                 return None
-            untold = self.told.difference(self.ins[i] for i in told if i < len(self.ins))
-            if untold:
-                self.told -= untold
+            fixed = self.passed.difference(self.ins[i] for i in passed if i < len(self.ins))
+            if fixed:
+                self.passed -= fixed
                 return self.plan(inputs)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             self.plans[key] = plan
         return plan
 
-    def untold(self) -> list[int]:
+    def numbers_of_plans(self) -> list[int]:
         """The positions of the inputs that are numbers which plans depend on."""
-        if len(self.told) + len(self.places) == len(self.ins):
+        if len(self.passed) + len(self.places) == len(self.ins):
             return []
         return [i for i, x in enumerate(self.ins)
-                if x not in self.told and x not in self.work.there]
+                if x not in self.passed and x not in self.work.there]
 
     @staticmethod
     def sharing(inputs: Sequence[Any], arrays: Sequence[DeviceArray]) -> Any:

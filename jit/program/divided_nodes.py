@@ -78,9 +78,9 @@ class DividedNodes:
         `zeros_like(x)` does. `steady`: the values that are the same at each call."""
         varying = [n for n in self.outside if n not in steady]
         for k, part in enumerate(self.parts[1:], 1):
-            part.told = [i for i, node in enumerate(part.nodes)
-                         if self.needs.goes_by_other_sizes(node, self.arrays)]
-            if part.told:
+            part.by_unread_sizes = [i for i, node in enumerate(part.nodes)
+                                    if self.needs.goes_by_other_sizes(node, self.arrays)]
+            if part.by_unread_sizes:
                 part.given = sorted({*part.given, *varying, *counted(self.parts[:k])})
 
     def gone(self) -> list[list[int]]:

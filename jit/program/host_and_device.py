@@ -103,7 +103,7 @@ def reads(nodes: Iterable[Node]) -> list[int]:
         int(x) for n in nodes for x in n.named() if x not in made))
 
 
-def is_told(node: Node, x: int) -> bool:
+def passes_number(node: Node, x: int) -> bool:
     """Does a kernel take this number of the host as a parameter, whatever its value?"""
     if isinstance(node, Write | OpNode):
         return bool(node.op.numbers_go_along or isinstance(node, Write) and node.copies

@@ -88,8 +88,8 @@ class Steady:
         """Memory for packed weights: (its key, the memory, is it new?). Contractions that want the
         same weights in the same order share one copy."""
         facts = tuple([x.tobytes() if type(x) is np.ndarray else x for x in how])
-        lies = address(w), w.shape, w.strides
-        key = self.roots[operand], *lies, count, dtype, facts
+        layout = address(w), w.shape, w.strides
+        key = self.roots[operand], *layout, count, dtype, facts
         found = self.packed.get(key)
         return key, memory.empty(count, dtype) if found is None else found, found is None
 

@@ -156,8 +156,8 @@ class Check(NamedTuple):
 
     def words(self, places: Places) -> list[int]:
         """What machine code reads."""
-        told = C.addressof(self.stopped)
-        return [*L.Check(L.CHECK, address(self.flag), self.wanted, told)]
+        stopped = C.addressof(self.stopped)
+        return [*L.Check(L.CHECK, address(self.flag), self.wanted, stopped)]
 
 
 class UnlessWritten(NamedTuple):

@@ -5,8 +5,8 @@
     %8 = div(%7, 44)                        in the gradient of %6: has the sizes of %5
     %9 = expand(%8, size=(11, 4))           so is this
 
-Parts are planned for the sizes of what they are given. What a node is told is a function of these
-only where the part is given what it is a size of.
+Parts are planned for the sizes of what they are given. The attributes of a node are functions of
+these only if the part is given the values whose sizes they are.
 """
 from __future__ import annotations
 

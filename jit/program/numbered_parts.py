@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 class NumberedPart:
     """`of_whole`: which value of the whole list each value is. Those that the part is given come
     first, and before all those that its nodes read. The others are given for their sizes, which
-    the nodes `told_sizes` may be told. `sizes`: where sizes among attributes come from. `steady`:
-    the tensors that are the same at each call. `shapes`: those of the values in a run."""
+    the nodes `by_unread_sizes` may depend on. `sizes`: where sizes among attributes come from.
+    `steady`: the tensors that are the same at each call. `shapes`: those of the values in a run."""
     nodes: list[Node]
     of_whole: list[int]
     read_count: int
     given_count: int
-    told_sizes: list[Node]
+    by_unread_sizes: list[Node]
     results: list[int]
     counted: set[int]
     sizes: SizeSources
@@ -63,7 +63,7 @@ class NumberedPart:
         like = {own[o]: [own[x] for x in sizes.like.get(o, ())]
                 for o in needs.gradients & made_here}
         return cls(
-            nodes, of_whole, read_count, len(part.given), [nodes[i] for i in part.told],
+            nodes, of_whole, read_count, len(part.given), [nodes[i] for i in part.by_unread_sizes],
             sorted(own[n] for n in part.results), {own[n] for n in part.counted},
             SizeSources(read_numbers, rests, like),
             {own[n]: t for n, t in steady.items() if n in own},
@@ -114,11 +114,11 @@ class NumberedPart:
                           for v in of)
                    for d, (m, n) in enumerate(zip(x, y, strict=True)))
 
-    def is_told_as(self, other: NumberedPart) -> bool:
+    def has_attributes_as(self, other: NumberedPart) -> bool:
         """Were the nodes that may depend on sizes of unread values given equal attributes in
         another part?"""
-        return all(equal(x, b.attrs[k]) for a, b in zip(self.told_sizes, other.told_sizes,
-                                                       strict=True) for k, x in a.attrs.items())
+        return all(equal(x, b.attrs[k]) for a, b in zip(
+            self.by_unread_sizes, other.by_unread_sizes, strict=True) for k, x in a.attrs.items())
 
     def keeps_as(self, other: NumberedPart) -> bool:
         """Does another part have the same steady tensors?"""

@@ -1,7 +1,7 @@
 """The launches of a chain (see passes/chain_products.py): matrices are packed first, then one
 launch takes the rows through all links, block by block.
 
-The kernels are those of the single links. They are told other units; intermediate values get
+The kernels are those of the single links. They are given other units; intermediate values get
 addresses in the thread's own memory. So each link must be one launch whose units are rows, or tiles
 of rows, of the same matrices."""
 from __future__ import annotations

@@ -3,7 +3,7 @@
 There are three kinds: lists of launches for machine code (`launch_program.py`), stages of a device
 (`device_program.py`), and parts of which data decides sizes (`program_in_parts.py`).
 
-Every value has a *root*: the memory that it lies in. Roots that move from call to call are passed
+Every value has a *root*: the memory that it is in. Roots that move from call to call are passed
 at each call: what was there before, results, what Python makes. The others are pieces of an arena,
 which a call takes from the allocator as a whole and gives back (`arena.py`). What runs are the
 kernels of eager mode, in its order, on the same layouts: the bits are eager's.

@@ -173,7 +173,7 @@ class LaterPart:
         the same. A plan for all sizes may do without that."""
         unread = [i for i in range(part.read_count, part.given_count)
                   if i not in self.unread and self.shapes[i] != shapes[i]]
-        if unread and self.numbered.is_told_as(part) and not self.may_plan_for(part, shapes):
+        if unread and self.numbered.has_attributes_as(part) and not self.may_plan_for(part, shapes):
             self.unread.update((i, np.empty((0,) * len(self.shapes[i]))) for i in unread)
             self.ways, self.programs, self.resized = [], {}, []
 

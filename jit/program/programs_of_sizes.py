@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AtSizes(LaunchProgram):
-    """The program for certain sizes. What Python would view in other programs is read here where it
-    lies. `of_sizes`: the function of sizes that it comes from. `views`: the places of results that
-    are views."""
+    """The program for certain sizes. What Python would view in other programs is read here in
+    its place. `of_sizes`: the function of sizes that it comes from. `views`: the places of results
+    that are views."""
     of_sizes: ProgramOfSizes
     views: dict[int, tuple[int, int, Type]] = dataclasses.field(default_factory=dict)
 

@@ -65,8 +65,8 @@ class Constant(NamedTuple):
     def make(self, at: Mapping[str, Any], constants: Mapping[int, Array]) -> Array | None:
         """Compute the array; None if its layout is not the planned one."""
         a, t = constants[self.value], self.outline
-        lies = a.shape == filled(t.shape, at) and a.strides == filled(t.strides, at)
-        return a if lies and a.dtype == t.dtype else None
+        is_planned = a.shape == filled(t.shape, at) and a.strides == filled(t.strides, at)
+        return a if is_planned and a.dtype == t.dtype else None
 
 
 class Counters(NamedTuple):

@@ -41,7 +41,7 @@ class Brought:
 
 class SizedPiece:
     """A piece of the arena. `first` and `last` are the steps that touch it, `row` is where it
-    lies."""
+    begins."""
     __slots__ = ("size", "first", "last", "row")
     room = None                              # it is in no result's memory
 

@@ -1,7 +1,7 @@
 """The values of a run: the layout of each, without its memory.
 
 A value has a number and a stand-in: an array with its type and strides, at an address without
-physical memory as long as nobody touches it. Values that share memory have stand-ins that share
+physical memory as long as nothing touches it. Values that share memory have stand-ins that share
 addresses in the same way. So what passes ask of arrays (do they overlap, are they contiguous, how
 far apart are they) has the same answers. The array itself is known as long as somebody else holds
 it; it is freed when eager frees it."""
@@ -120,17 +120,17 @@ class Values:
 
     def made(self, a: Array, sources: Iterable[int] = ()) -> int:
         """Number an array that the run made. `sources`: the values whose memory it may share."""
-        lies = devices.places(a)
-        low, high = span(lies)
+        layout = devices.places(a)
+        low, high = span(layout)
         for x in sources if a.size else ():
             room = self.rooms.get(x)
             if room is not None and room.low <= low and high <= room.high:
                 break
-            if room is None and np.may_share_memory(lies, self.arrays[x]):
-                return self.enter(a, lies)   # it keeps nothing that its operand does not
+            if room is None and np.may_share_memory(layout, self.arrays[x]):
+                return self.enter(a, layout)     # it keeps nothing that its operand does not
         else:
             room = StandInMemory(low, high, self.addresses)
-        n = self.enter(a, room.stand_in(lies))
+        n = self.enter(a, room.stand_in(layout))
         self.rooms[n] = room
         return n
 

@@ -34,7 +34,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     known = [*session.recordings.of(session.call.key), *([] if like is None else [like])]
     for r in known:
         learned.counting |= set(other_numbers(r.program.recorded, rec.nodes))
-    if (options.rewrites or rec.values.devices or session.watch.told is not None
+    if (options.rewrites or rec.values.devices or session.watch.size_read_at is not None
             or rec.followed.lost or rec.originals.are_lost
             or not (learned.counts_vary or learned.counting or counts_new_data(rec, nodes))):
         return None

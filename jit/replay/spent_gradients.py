@@ -57,27 +57,28 @@ class SpentGradients:
 
     def takes(self, place: int, owner: Any) -> bool:
         """Would a call overwrite the gradient of the tensor at this place now?"""
-        return any(i == place and is_spent(owner, lies) for i, _, lies in self.values)
+        return any(i == place and is_spent(owner, layout) for i, _, layout in self.values)
 
     def take(self, owners: Sequence[Any]) -> Taken:
         """Take the memory for the new gradients of these tensors, as far as possible."""
         taken = Taken()
-        for i, value, lies in self.values:
-            if value not in taken.arrays and is_spent(owners[i], lies):
+        for i, value, layout in self.values:
+            if value not in taken.arrays and is_spent(owners[i], layout):
                 taken.take(owners[i], value)
         return taken
 
 
-def is_spent(owner: Any, lies: Any) -> bool:
+def is_spent(owner: Any, layout: Any) -> bool:
     """Does a tensor have a gradient with this layout, in memory of its own that nothing else can
     see?"""
     if owner is None or type(owner._grad) is not Tensor:
         return False
     a = owner._grad._array
-    if type(a.base) is not allocator.Block or (a.shape, a.strides) != (lies.shape, lies.strides):
+    if type(a.base) is not allocator.Block or a.dtype != layout.dtype \
+            or (a.shape, a.strides) != (layout.shape, layout.strides):
         return False
     cell = owner._grad._cell
-    if a.dtype != lies.dtype or owner._grad._base is not None or cell is not None and cell.shown:
+    if owner._grad._base is not None or cell is not None and cell.shown:
         return False
     del a, cell
     return counts(owner) in alone()

@@ -50,24 +50,24 @@ def call(rec: Recorder, watch: Watch, path: str, function: Callable[..., Any],
     """Call a SciPy function and record it."""
     args = tuple(map(_as_array, args))
     kwargs = {k: _as_array(x) for k, x in kwargs.items()}
-    told = None if "SCIPY_ARRAY_API" in os.environ else rec.numpys.as_node(
+    node = None if "SCIPY_ARRAY_API" in os.environ else rec.numpys.as_node(
         path, function, args, kwargs)
-    if told is None:
+    if node is None:
         rec.refuse(Calls(path))
         return called_plainly(function, args, kwargs)[0]
-    before = [t._array.tobytes() for t in told[1]]
+    before = [t._array.tobytes() for t in node[1]]
     made = watch.unwatched(
         warning_here, rec, function, unwrapped(args), unwrapped(kwargs))
-    if [t._array.tobytes() for t in told[1]] != before:
+    if [t._array.tobytes() for t in node[1]] != before:
         rec.refuse(Calls(path))
     if rec.reason is not None:
         return made
-    if not told[1]:                          # of what is the same each time
+    if not node[1]:                          # of what is the same each time
         return made
     if not all(map(can_be_noted, several(made))):
         rec.numpys.pin_all(args, kwargs)
         return made
-    return watch.unwatched(rec.numpys.noted, made, *told)
+    return watch.unwatched(rec.numpys.noted, made, *node)
 
 
 def _as_array(x: Any) -> Any:

@@ -272,6 +272,6 @@ def _around_one(a: Any, b: Any) -> bool:
         return True
     if a.base is None or a.base is not b.base:
         return False
-    lies, other = (
+    layout, other = (
         (x.dtype, x.shape, x.strides, x.__array_interface__["data"]) for x in (a, b))
-    return bool(lies == other)
+    return bool(layout == other)

@@ -102,8 +102,8 @@ class Steps:
         self.nodes, self.arrays = list(nodes), arrays
         self.names: dict[int, int] = {}
         for n in self.nodes:
-            told = () if n.op is None else [n.attrs[k] for k in n.op.value_attrs]
-            for x in (*n.values(), *told):
+            values = () if n.op is None else [n.attrs[k] for k in n.op.value_attrs]
+            for x in (*n.values(), *values):
                 self.name(x)
 
     @functools.cached_property

@@ -101,7 +101,7 @@ def test_only_our_own_business_is_passed_over(known, no_collection):
             user(x)
             w.events.clear()
             user(x)
-        told[way] = w.events[:w.events.index(("return", "user", False))], w.told
+        told[way] = w.events[:w.events.index(("return", "user", False))], w.size_read_at
     (every, told_python), (some, told_native) = told.values()
     assert told_python == told_native is not None
     kinds, theirs = {"call", "return", "c_call"}, {"user", "inner"}

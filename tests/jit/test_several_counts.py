@@ -233,7 +233,7 @@ def test_gradients_are_given_the_counts_that_they_go_by(monkeypatch):
     p = program_of(through)
     for placed in p.later:
         assert len(p.counted.intersection(placed.given)) <= 1
-        assert not placed.shared.numbered.told_sizes
+        assert not placed.shared.numbered.by_unread_sizes
 
 
 def test_numbers_in_gradients_go_by_the_sizes_that_they_are_made_of(monkeypatch):

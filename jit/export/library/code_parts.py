@@ -46,7 +46,7 @@ def where(f: Any, wrong: Any, code: Any) -> Any:
 
 
 def field(f: Any, record: Any, at: Any, name: str) -> Any:
-    """Where a field of a record lies."""
+    """The address of a field of a record."""
     return f.at(at, record._fields.index(name), "i64")
 
 

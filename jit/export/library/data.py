@@ -1,4 +1,4 @@
-"""The data of a library as IR text: lists of launches, what is told of inputs and results,
+"""The data of a library as IR text: lists of launches, descriptions of inputs and results,
 messages, and the constants of all levels."""
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MAGIC = b"whet weights 1\n"
 
 
 class Described(NamedTuple):
-    """An input or a result: what the user calls it, how it lies, where sizes differ at the largest
+    """An input or a result: what the user calls it, its layout, where sizes differ at the largest
     ones, and its sizes in words."""
 
     name: str
@@ -271,9 +271,9 @@ def together(programs: Sequence[LevelProgram]) -> tuple[list[str], list[LevelPro
     ]
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- descriptions --------------------------------------------------------------------------------
 class Level(NamedTuple):
-    """What is told of a level: its kind, its lists, and the bytes of its arenas and rooms."""
+    """A level: its kind, its lists, and the bytes of its arenas and rooms."""
 
     kind: Kind
     lists: Sequence[ListText]
@@ -347,13 +347,13 @@ class Descriptions:
         return "\n".join(out)
 
     def value(self, d: Described, shape: int | str, strides: int | str) -> list[int | str]:
-        """What is told of an input or a result."""
+        """The description of an input or a result."""
         return [
             self.string(d.name), self.string(str(d.type.dtype)), len(d.type.shape), shape, strides,
             extent(d.type), d.type.dtype.itemsize]
 
     def of_sizes(self) -> list[str]:
-        """What is told of sizes that differ, and what a context knows of values at first."""
+        """The descriptions of sizes that differ, and what a context knows of values at first."""
         if not self.sizes:
             return []
         values, rows = [*self.inputs, *self.results], list[int | str]()

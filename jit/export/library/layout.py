@@ -26,7 +26,7 @@ class Level(NamedTuple, Generic[Word]):
 class Way(NamedTuple, Generic[Word]):
     """Where sizes differ, one of a level's lists: `fits(sizes)` says whether it is for some sizes,
     `fill(sizes, words, about)` puts what goes by them into the list, a copy of `template` of
-    `count` words, of which `listed` are launches, and into what is told of values."""
+    `count` words, of which `listed` are launches, and into the descriptions of values."""
 
     fits: Address[Word]
     fill: Address[Word]
@@ -82,7 +82,7 @@ class Threads(NamedTuple, Generic[Word]):
 
 
 class Context(NamedTuple, Generic[Word]):
-    """The state of a context at the start of a call, without the bases. The pool's state lies
+    """The state of a context at the start of a call, without the bases. The pool's state is
     before it, the room and the arena behind it. `threads` and `cpus` are the pool's settings."""
 
     model: Address[Word]

@@ -20,7 +20,7 @@ class Kernel(NamedTuple):
 
 class Formula(NamedTuple):
     """A word that goes by sizes: a Python expression in the symbols and parts of a `Case`.
-    `form` is how the number lies in the word, as NumPy calls it."""
+    `form` is the type of the number in the word, by NumPy's name."""
 
     text: str
     form: str = "int64"

@@ -1,9 +1,9 @@
 """A graph as launches for one level of processors, with nothing in them that is this process's.
 
-What is in lists of a program at fixed addresses is told apart here by what it is:
+What is in lists of a program at fixed addresses is classified here by what it is:
 
     a kernel               its IR text, and the symbol in it
-    a constant             bytes that nobody writes to: weights, packed weights, numbers, tables
+    a constant             bytes that nothing writes to: weights, packed weights, numbers, tables
     a table of kernels     words, some of which are kernels
     a word of a context    what a kernel notes about its data, for the check that follows it
 """
@@ -211,7 +211,7 @@ class Constants:
         self.lows, self.highs = [m[0] for m in merged], [m[1] for m in merged]
 
     def at(self, where: int) -> tuple[int, int]:
-        """(the number of the interval that an address lies in, bytes from where it begins)"""
+        """(the number of the interval that an address is in, bytes from where it begins)"""
         i = bisect_right(self.lows, where) - 1
         assert i >= 0 and where <= self.highs[i], "an address that belongs to no constant"
         return i, where - self.lows[i]

@@ -104,7 +104,7 @@ class Ways:
         return self.programs
 
     def next(self) -> Values:
-        """The sizes that are looked at next: the example's, then what lies in the middle."""
+        """The sizes that are looked at next: the example's, then those in the middle."""
         example = self.dims.example
         if example in self.left:
             return example  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from .layout import Level, Model, Value
 
 
 def query_functions(m: Module, facts: Facts) -> None:
-    """What is told of inputs, results, levels and codes."""
+    """The functions that describe inputs, results, levels and codes."""
     value(m, f"{facts.prefix}_input", "inputs", facts.inputs)
     value(m, f"{facts.prefix}_result", "results", facts.results)
     level(m, facts)

@@ -46,7 +46,7 @@ def launches(m: Any) -> None:
         return [after, f.const("i64", 0)]
 
     def check(at: Any) -> list[Any]:
-        """A `Check`: in the place of addresses, where its word lies in the room, and the code."""
+        """A `Check`: in the place of addresses, where its word is in the room, and the code."""
         _, flag, wanted, code = (f.load("i64", f.at(at, i, "i64")) for i in range(size(L.Check)))
         place = f.bytes_at(f.load("ptr", f.at(args, 2 + 1, "i64")), flag)
         well = f.cmp("eq", f.load("i64", place), wanted)
@@ -127,7 +127,7 @@ def buffers(m: Any) -> None:
 
 
 def apart(m: Any, inputs: int, results: int) -> None:
-    """`apart(context, bytes)`: no result lies in an input's memory, or in another result's."""
+    """`apart(context, bytes)`: no result is in an input's memory, or in another result's."""
     f: Any = m.fn("apart", [("ptr", "context"), ("ptr", "bytes")], "i64", "internal")
     context, sizes = f.args
     bases = f.at(context, size(Context) + FIRST, "i64")
@@ -174,7 +174,7 @@ def tables_of_values(f: Any, facts: Facts, bases: Any) -> list[Any]:
 
 def run(m: Any, facts: Facts) -> None:
     """The function `run`. `copies` are results that are there twice. Where sizes differ, they are
-    an argument, and the context has what is told of values."""
+    an argument, and the context has the descriptions of values."""
     buffers(m)
     apart(m, facts.inputs, facts.results)
     inputs, results, about = facts.inputs, facts.results, facts.about

@@ -195,7 +195,7 @@ class Filling:
         self.f.store(self.numbers.named(name) + more, self.f.at(self.words, at, "i64"))
 
     def shapes(self, about: About, itemsizes: Sequence[int]) -> None:
-        """What is told of values."""
+        """Fill in the descriptions of values."""
         f = self.f
         row, nbytes = len(Value._fields), Value._fields.index("bytes")
         for i, shape in enumerate(self.case.shapes):

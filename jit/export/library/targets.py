@@ -52,7 +52,7 @@ HERE = "host"  # the name of all levels of this machine's system
 
 def chosen(names: str | Sequence[str], has_bytes: bool) -> System:
     """The system, with the levels of these names, the best first. What a level has beyond others'
-    vectors is for graphs that compute with bytes. Raises ExportError for names that nobody knows,
+    vectors is for graphs that compute with bytes. Raises ExportError for unknown names,
     or of several systems."""
     names = [names] if isinstance(names, str) else list(names)
     known = {k.name: (s, k) for s in SYSTEMS for k in s.kinds}

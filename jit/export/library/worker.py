@@ -15,7 +15,7 @@ from .level_parts import LevelProgram
 
 # what would have kernels be others than a library's
 ASIDE = ("WHET_CPU", "WHET_CHECK", "WHET_GUARD", "WHET_NATIVE", "WHET_JIT", "WHET_SHOW")
-# Its own path comes first: what lies beside the user's program may be called as Python's modules.
+# Its own path comes first: what is beside the user's program may be called as Python's modules.
 # Texts are for the target, and kept, before kernels are compiled: whet.jit does so as it loads.
 # What whet itself compiles is for Python alone, and comes from the cache.
 START = f"""
