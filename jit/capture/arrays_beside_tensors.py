@@ -1,9 +1,9 @@
 """Calls of NumPy's functions, in a run that is recorded, that get tensors beside arrays.
 
-NumPy asks tensors what most of its functions are for them. These are whet's own ops, which know
-arrays by their memory. Where NumPy calls no hook, in an index or a method of an array, it reads the
-tensor's memory, and the array's, unseen: so the tensors become arrays, as NumPy makes them, and the
-call is one of arrays."""
+For most of its functions, NumPy calls a hook of tensors (`__array_function__`). These calls become
+whet's own ops, which know arrays by their memory. For an index or a method of an array it calls no
+hook, and reads the memory of both unseen. So the tensors become arrays there, as NumPy makes them,
+and the call is one of arrays."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

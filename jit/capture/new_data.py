@@ -1,8 +1,8 @@
 """Detects whether what a run computes depends on data that are new at each call.
 
-A mask that is an argument, or depends on one, decides how many rows `x[mask]` has: mostly another
-number at each call, if the argument is another tensor each time. The mask of a graph's training
-nodes is the same tensor at each call, so their number is the same too."""
+A mask decides how many rows `x[mask]` has. If it is computed from an argument that is another
+tensor each time, that number mostly differs between calls. The mask of a graph's training nodes is
+the same tensor at each call, so their number is the same too."""
 from __future__ import annotations
 
 from collections.abc import Sequence

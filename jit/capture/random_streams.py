@@ -1,10 +1,10 @@
 """Tracks the positions of random generators during a run, so that a replay draws what eager mode
 would.
 
-A draw is recorded with the *stream* that it continues. That is a generator from outside, where a
-call finds it, or a `Position` to which the run has moved one: to the start of a seed, or some
-blocks after where a generator was. At the end the run notes where it leaves each generator from
-outside."""
+A draw is recorded with the *stream* that it continues. A stream is a generator from outside, as a
+call finds it, or a `Position` to which the run has moved one. Such a position is the start of a
+seed, or some blocks after where a generator was. At the end the run notes where it leaves each
+generator from outside."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

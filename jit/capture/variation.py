@@ -5,10 +5,9 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """What a run lets vary. `loose`: the keys of places in Python's state whose numbers and tensors
-    may be others; `items`: numbers that Python asks tensors for; `sizes`: sizes that Python
-    reads, which are followed to where they go; `extremes`: what min() and max() make of them."""
+    """What a run lets vary."""
+    # the keys of places in Python's state whose numbers and tensors may be others
     loose: frozenset[Any] = frozenset()
-    items: bool = False
-    sizes: bool = False
-    extremes: bool = False
+    items: bool = False                      # numbers that Python asks tensors for
+    sizes: bool = False                      # sizes that Python reads: their uses are followed
+    extremes: bool = False                   # what min() and max() make of such sizes

@@ -234,8 +234,8 @@ class Calls:
         return None
 
     def checks(self, model: Recording, sized: SizedTable | None) -> Checks:
-        """When a recording for sizes that were never seen is compared with a run: at once, where
-        its program's table for all sizes was used so often that this is due."""
+        """When a recording for sizes that were never seen is compared with a run. If its program's
+        table for all sizes was used so often that a comparison is due, it is made at once."""
         checks: Checks = model.checks.anew()
         if sized is not None and sized.is_due:
             sized.plan(self.policy.times.typical_replay)

@@ -1,9 +1,9 @@
 """Tells a profiler what traced functions do (see `profiler/hooks.py`).
 
-Each call becomes a span, and within it the search for a recording that fits, a recording, or a
-replay with the launches of each node: the ops that are fused in it name them. Machine code, which
-makes replays in one go, is passed over for that. Where the listener wants no kernels, it makes
-them as always, and each is a span without parts.
+Each call becomes a span. Within it are the search for a recording that fits, and a recording or a
+replay. A replay has the launches of each node, named by the ops that are fused in it. For that,
+launches are made one by one, not by machine code in one go. If the listener wants no kernels,
+machine code makes replays as always, and each is a span without parts.
 """
 from __future__ import annotations
 

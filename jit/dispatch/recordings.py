@@ -223,8 +223,8 @@ class Recordings:
             calls > 0 and idle and self.dropped[key] < PATHS)
 
     def are_enough(self, key: Key) -> bool:
-        """Is there no place for one more recording of a key, of which those that there are have
-        made more calls than it took to make them?"""
+        """Is there no place for one more recording of a key, and have those that exist served more
+        calls than were recorded to make them?"""
         paths = self.of(key)
         return (not self.has_place(key)
                 and sum(r.calls for r in paths) > len(paths) + self.dropped[key])

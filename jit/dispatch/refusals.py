@@ -54,8 +54,8 @@ class Refusals:
             self.give_up(key, reason)
 
     def pause(self, key: Key, reason: Reason) -> None:
-        """Calls of this kind run eagerly for a while, each time for twice as long: what varies may
-        settle, as a window of losses does that is full."""
+        """Run calls of this kind eagerly for a while, each time for twice as long. What varies may
+        stop varying: a window of losses does once it is full."""
         length = 2 * self.pauses[key].length if key in self.pauses else PAUSE
         self.pauses[key] = Pause(length, length)
         self.give_up(key, reason)

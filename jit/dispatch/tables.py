@@ -79,9 +79,9 @@ class Tables:
             self.hand_over()
 
     def is_open(self, r: Recording) -> bool:
-        """Does machine code look at a recording's table? Not where eager calls are faster or Python
-        has to find the leaves, nor where looking is dear and it has rarely fitted of late (see
-        `second_look.py`)."""
+        """Does machine code look at a recording's table? It does not if eager calls are faster, or
+        if Python has to find the leaves. Nor does it if looking is costly and the table has rarely
+        fitted of late (see `second_look.py`)."""
         unlucky = r.second_look.is_out or bool(self.policy.pause.left and r.second_look.misses)
         return not (r.slow or r.is_given_leaves or unlucky and r.program.may_miss)
 

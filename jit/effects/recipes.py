@@ -17,9 +17,9 @@ from ..values.tensor_sources import InPython, Source
 
 
 class Making:
-    """What one replay makes its results of. `env`: the program's arrays by value, `leaves` and
-    `boxes`: the tensors and the containers that the call was given, `ends`: of the call's graph,
-    one for each result through which gradients flow."""
+    """What one replay makes its results of. `env`: the program's arrays by value. `leaves` and
+    `boxes`: the tensors and the containers that the call was given. `ends`: the last nodes of the
+    call's graph, one for each result through which gradients flow."""
     __slots__ = ("env", "leaves", "boxes", "made", "ends", "number", "freed")
     ends: list[Any]
 

@@ -14,8 +14,8 @@ REQUIRES_GRAD = 1                # the bit of a tensor's flags that says so
 
 
 class VersionCell:
-    """The cell that counts the versions of some tensors: a new one that begins at `version`, to
-    which `writer` has brought it, or that of a tensor from outside."""
+    """The cell that counts the versions of some tensors. It is that of a tensor from outside
+    (`source`), or a new one. A new one begins at `version`; `writer` is the op that wrote last."""
     __slots__ = ("version", "writer", "source")
 
     def __init__(self, version: int, writer: str | None, source: Source | None):

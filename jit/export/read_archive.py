@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 
 class Loaded(Exported):
-    """An exported function from an archive, which is at `path`. `manifest` says what made it,
-    `extra_files` are the user's texts in it, as bytes by name, `written` is the graph as the file
-    has it, its control flow without bodies; `control` are the ops with these."""
+    """An exported function from an archive, which is at `path`. `manifest` says what made it.
+    `extra_files` are the user's texts in it, as bytes by name. `written` is the graph as the file
+    has it: ops of control flow are without their bodies there, `control` has them with these."""
 
     _unwatched = Exported._unwatched | {
         "path", "manifest", "extra_files", "_most", "_written", "_control"}

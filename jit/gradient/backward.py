@@ -2,10 +2,11 @@
 runs as a second program.
 
 The call becomes one node. Its edges are the *contributions* that eager's nodes would make, one by
-one and in their order, so that what a leaf receives is summed as eager sums it. It is a short cut
-through eager's graph (`eager_graph.py`), which takes its place where somebody wants more than the
-gradients of the results: a second derivative, those of some inputs alone, hooks, or a look at the
-graph.
+one and in their order, so that what a leaf receives is summed as eager sums it.
+
+The node is a short cut through eager's graph. If more than the gradients of the results is wanted,
+eager's graph takes its place (`eager_graph.py`). That is so for a second derivative, for gradients
+of some inputs alone, for hooks, and if code looks at the graph.
 """
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def spread(gradients: Sequence[Any]) -> tuple[bool, ...] | None:
 
 class BackwardRun:
     """The backward from some of the outputs, as it was recorded. `seeds`: the gradients of the
-    outputs by value, `found`: [(edge, what it gets)], one by one and in eager's order, `ran`: the
-    eager nodes that ran, `edges`: where the edges lead."""
+    outputs by value. `found`: [(edge, what it gets)], one by one and in eager's order. `ran`: how
+    many eager nodes ran. `edges`: where the edges lead."""
 
     def __init__(self, rec: Recorder, seeds: dict[int, Any], found: Sequence[tuple[int, Any]],
                  ran: int, edges: Sequence[Any]) -> None:

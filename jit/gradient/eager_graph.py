@@ -98,9 +98,8 @@ class Saved:
 
 class History:
     """The nodes of a recording between some roots and what was there before, oldest first, by
-    number. An edge is such a number, None, or
-    ~k: edge k of those that leave the recording (`borders`, in the order in which the engine's walk
-    comes to them)."""
+    number. An edge is such a number, None, or ~k. The latter is edge k of `borders`, the edges that
+    leave the recording, in the order in which the engine comes to them."""
 
     def __init__(self, rec: Recorder, roots: Sequence[Any], start: int) -> None:
         self.order, self.start = inside(roots, start), start
@@ -299,8 +298,8 @@ def leaving(order: Sequence[Any]) -> list[tuple[int, int, Any]]:
 
 
 def leaves_of(roots: Iterable[Any], start: int) -> dict[int, int]:
-    """The tensors that graphs which were used up lead to, their gradients, and what a Function's
-    forward put on its context, by id: how often they are held so."""
+    """How often used-up graphs hold tensors, by the tensors' ids. They hold the leaves that they
+    lead to, the gradients of these, and what a Function's forward put on its context."""
     nodes = inside(roots, start)
     ends = {r.parent if type(r) is OutputOf else r for r in roots}
     held = collections.Counter(

@@ -33,8 +33,8 @@ Numbers = Mapping[str, Any]
 
 
 class SizedEagerGraph:
-    """The graph behind calls by the program `forward`, or by one of which these are the types;
-    `first` and `other` make those of the two runs that it was planned from. Raises Unsized."""
+    """The graph behind calls of the program `forward`, which may be given by its types alone.
+    `first` and `other` make the graphs of the two runs that it was planned from. Raises Unsized."""
 
     def __init__(self, first: GraphMaker, other: GraphMaker,
                  forward: SizedProgram | TypesAt) -> None:
@@ -92,8 +92,8 @@ class SizedEagerGraph:
 
     # ---- what a node keeps -----------------------------------------------------------------------
     def beside(self, a: Spec, b: Spec) -> tuple[Mapping[str, Any], Sequence[Any]]:
-        """The attributes of a node and its operands that are no tensors, as expressions: those of
-        the operation that it is the gradient of, where that was recorded as it is."""
+        """The attributes of a node, and its operands that are no tensors, as expressions. If the
+        operation that it is the gradient of was recorded as it is, they are taken from there."""
         found = [known for node, other, known in self.recorded
                  if node.op is a.op and equal_attrs(node.attrs, a.attrs)
                  and equal_attrs(other.attrs, b.attrs) and len(node.ins) == len(a.inputs)]

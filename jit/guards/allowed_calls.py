@@ -1,10 +1,10 @@
 """What code may call that is neither the user's nor ours: one table, with a reason for each row.
 
-It says what is allowed. All that is not in it is taken to act on the world or to read it, and a
-function that calls it runs eagerly, with a warning. C functions and types in the table are probed
+It says what is allowed. Anything else may act on the world or read it: a function that calls it
+runs eagerly, with a warning. C functions and types in the table are probed
 for what they do with numbers, lists and names (`probed_functions.py`). What a trace has to know of
-one of them is found there, and listed nowhere. Modules are known by names, for which the import
-system vouches (`code_origin.py`); functions and types as the objects that they are, whatever name
+one of them is found there, and listed nowhere. Modules are known by their names, for which the
+import system vouches (`code_origin.py`). Functions and types are known as objects, whatever name
 leads to them.
 """
 import _thread
@@ -290,8 +290,9 @@ def methods_compute(owner: type) -> bool:
 
 
 def makes_an_object(method: Any, owner: type) -> bool:
-    """Is a method of a class one of NumPy's, of ours, of Python's own types or of a module whose
-    functions compute (`chain.from_iterable`), or one that only makes an object?"""
+    """Does a method of a class only make an object, or is the class known to compute? Such classes
+    are NumPy's, ours, Python's own types and those of modules that compute (as
+    `itertools.chain.from_iterable`)."""
     origin = origin_of_what(owner)
     return method.__name__ in MAKING or origin is not None and (
         origin.module == "builtins" or origin.is_ours or origin.top == "numpy"

@@ -1,5 +1,5 @@
-"""Code of the standard library that asks functions and classes for what these say of themselves,
-such as their annotations: found by reading it, and what it leads to."""
+"""Finds code of the standard library that reads annotations and other descriptions which functions
+and classes have of themselves. It is found by reading the code, and the code that it calls."""
 import functools
 import types
 from collections.abc import Iterator

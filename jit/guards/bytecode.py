@@ -1,7 +1,7 @@
-"""Reads the instructions of functions, and answers questions about them: what is called with which
-arguments, what is only compared, what an attribute is taken of.
+"""Reads the instructions of functions, and answers questions about them. What is called, with which
+arguments? What is only compared? Of what is an attribute taken?
 
-The instructions are those of `dis`, without what `dis` adds for people to read: a recording reads
+The instructions are those of `dis`, without what `dis` adds for people to read. A recording reads
 all code that it can reach, so reading has to be fast. Most functions here take a list of
 instructions and the number of one of them."""
 import dis

@@ -1,8 +1,8 @@
 """Whether a name that is marked as called is what is called.
 
-CPython 3.11 and 3.12 push a mark before the expression that is called, and merge it with the load
-of a global by which that expression begins: of `float` in `float(x)`, but also in
-`(f if float is kind else g)(x)`.
+CPython 3.11 and 3.12 push a mark before the expression that is called. If the expression begins
+with a global, its load has the mark. So `float` is marked in `float(x)`, but also in
+`(f if float is kind else g)(x)`, where it is not called.
 """
 import dis
 import sys

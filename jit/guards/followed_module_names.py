@@ -1,9 +1,9 @@
 """Decides which names in a module the walk over what a function can reach follows.
 
 Code may only ask whether a dict in a module contains something: `name in sys.modules`. It does not
-read what the dict holds, so the walk does not follow the name: `sys.modules` would lead it to all
-that is loaded. `model.modules()` in other code is no reason to follow it either, as long as code
-names the module `sys` only to look up names in it: then `model` cannot be `sys`.
+read what the dict holds, so the walk does not follow the name. `sys.modules` would lead it to all
+that is loaded. Nor is `model.modules()` in other code a reason to follow `sys.modules`. If code
+names the module `sys` only to look up names in it, `model` cannot be `sys`.
 """
 from __future__ import annotations
 
@@ -106,8 +106,9 @@ def names_to_follow(walk: Walk, m: types.ModuleType, new: set[str], done: set[st
 
 
 def absent_names(walk: Walk) -> list[AbsentNames]:
-    """Names that modules have not, and that code asks them for: of the user's modules those of all
-    attributes, of others those that it names together with the module, or asks for by a text."""
+    """Names that code asks modules for, and that these do not have. The user's modules may be asked
+    for any attribute that code names. Others are asked for those that code names together with the
+    module, or by a text."""
     places = []
     for m, _ in walk.modules.values():
         if origin_of(vars(m)) is None:

@@ -1,5 +1,5 @@
-"""What some code does with names, read from its instructions: which globals, attributes and modules
-it names, and whether it could notice that something stands for a number, a list or a type."""
+"""What some code does with names, read from its instructions. Which globals, attributes and modules
+does it name? Could it notice that something stands for a number, a list or a type?"""
 from __future__ import annotations
 
 import builtins
@@ -323,10 +323,10 @@ def _asks_for_truth(loads: tuple[Instruction | None, ...]) -> bool:
 
 
 def _identities_of_numbers(code: types.CodeType) -> list[tuple[set[Called], bool]]:
-    """What each `is` of some code compares by names, beginning with a global or a variable of an
-    enclosing function that is not set here, and whether it compares the first argument. Left out
-    are those with a class, a constant that is no number, or True or False: a Number is not the
-    number that it stands for."""
+    """For each `is` of some code: the names that it compares, and whether it compares the first
+    argument. Names begin with a global, or with a variable of an enclosing function that is not set
+    here. Comparisons with a class, a constant that is no number, True or False are left out: a
+    stand-in of a number gives the same answer there."""
     found, out = list(instructions(code)), []
     first = code.co_varnames[0] if code.co_argcount else None
     if any(name in ("STORE_FAST", "DELETE_FAST") and x == first for name, _, x in found):

@@ -147,8 +147,8 @@ class Walk:
         visitor(self, x)
 
     def add(self, place: Place, held_back: Iterable[Any] = ()) -> Sequence[Any]:
-        """One more place, and its contents but for what is held back; give what the run finds
-        there, too."""
+        """One more place, and its contents but for what is held back. Returns the contents that
+        get no stand-in in the run."""
         self.places.append(place)
         found = place.found()
         if type(place) is not Global:        # those are looked at by their names
@@ -191,14 +191,14 @@ class Walk:
 
     # ---- what several visitors do ----------------------------------------------------------------
     def namespace(self, d: Any, held: Held | None = None) -> Held:
-        """A dict, or a view of one: its keys, and its values but for those that are held back, as
-        far as the run finds these there, too."""
+        """A dict, or a view of one: its keys, and its values but for `held`, which are held back.
+        Returns those of `held` that get no stand-in."""
         place = entries(d)
         self.stack += [k for k in place.names if type(k) not in PLAIN]
         return self.add_but_for(place, held or {})
 
     def add_but_for(self, place: Place, held: Held) -> Held:
-        """One more place, but for what is held back, as far as the run finds that there, too."""
+        """One more place, but for what is held back. Returns what of this gets no stand-in."""
         there = set(map(id, self.add(place, held.values())))
         return {name: x for name, x in held.items() if id(x) in there}
 
@@ -374,8 +374,8 @@ class Walk:
             raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
 
     def without_stand_ins(self) -> None:
-        """Compare loggers where code would notice the types of stand-ins, and NumPy arrays: those
-        that a run has stand-ins for by their memory layouts, others by value."""
+        """Compare loggers if code would notice the types of stand-ins. Compare NumPy arrays: by
+        their memory layouts if a run has stand-ins for them, by value otherwise."""
         while self.facts.notices_types and (
                 loggers := self.stand_ins.of_kind(logging.Logger)):
             self.compare(loggers)

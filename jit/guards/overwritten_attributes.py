@@ -127,8 +127,8 @@ def is_set_first(walk: Walk, spot: Spot, x: Any) -> bool:
 
 
 def take_readable_attributes(walk: Walk) -> list[Any]:
-    """Take the objects that code other than the user's may read out of `walk.set_first`, and return
-    them: the walk has to go on from them after all."""
+    """Remove from `walk.set_first` the objects that code other than the user's may read. The walk
+    has to go on from these: they are returned."""
     holders = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
     gone = [key for key in walk.set_first
             if key.owner not in holders or not only_named(holders[key.owner], key.name)]

@@ -93,8 +93,8 @@ _STAND_INS: Sequence[Callable[[], Any]] = lambda: idle_number(2), lambda: idle_n
 
 @_asked_once
 def wants_pythons_numbers(f: Any) -> frozenset[int]:
-    """The positions of arguments for which a C function or type takes a number of Python's own
-    and nothing that only looks like one, or tells one from another.
+    """The positions of arguments for which a C function or type wants a number of Python's own. It
+    refuses what only looks like one there, or gives another result for it.
 
     >>> import collections, math, operator
     >>> from whet.jit.guards.probed_functions import wants_pythons_numbers

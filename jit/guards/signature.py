@@ -25,8 +25,8 @@ class FlatArguments:
     """The arguments of a call in flat lists: tensors (`leaves`), objects that are known by identity
     only (`others`), and containers (`boxes`), each in the order in which they are met.
 
-    `looks` says what each leaf was when it was met, None for one that stands for a number: another
-    thread may exchange a tensor's memory at any time after."""
+    `looks` says what each leaf was when it was met: another thread may exchange its memory later.
+    It is None for a leaf that stands for a number."""
     __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "lengths", "sizes", "met",
                  "arrays", "records", "numpys_vary")
 
@@ -163,8 +163,8 @@ class FlatArguments:
         return numbers_as_sizes.described(x, self.sizes)
 
     def become_length(self, path: Path, length: Any, leaves: list[Any]) -> None:
-        """A number that varies was found to become a size: among the leaves, and in a list that
-        begins with them, this stands for it from now on."""
+        """A number that varies was found to become a size. `length` stands for it from now on,
+        among the leaves and in `leaves`, which begins with them."""
         t = self.numbers.pop(path)
         self.lengths[path] = i = next(i for i, x in enumerate(self.leaves) if x is t)
         self.leaves[i] = leaves[i] = length

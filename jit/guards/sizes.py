@@ -193,8 +193,8 @@ def new_sizes_equal_by_chance(shapes: Sequence[tuple[Any, Any]],
 
 
 def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """The shapes of the tensors of a call and of recording `r`, in pairs: not of those that stand
-    for numbers, of which sizes may be made that are larger or smaller."""
+    """The shapes of the tensors of a call and of recording `r`, in pairs. Tensors that stand for
+    numbers are left out: their shapes say nothing of the sizes that these become."""
     return [(t._array.shape, shape) for i, (t, shape) in enumerate(zip(leaves, r.sizes.shapes))
             if i not in r.sizes.lengths]
 

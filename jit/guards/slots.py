@@ -13,9 +13,9 @@ from .spots import Spot
 
 
 class Slot:
-    """A spot, or, with `item`, one number or tensor of the container in it: a tuple, or a list or
-    dict that is a new one in each call. `container`: its type, `items`: the names of its parts.
-    `is_array`: is it a NumPy array, or a NumPy number?"""
+    """A spot whose contents vary. With `item` it is one number or tensor of the container in the
+    spot: a tuple, or a list or dict that is a new one in each call. `container` is its type,
+    `items` are the names of its parts. `is_array`: is it a NumPy array, or a NumPy number?"""
     __slots__ = ("spot", "item", "container", "items", "cells", "is_number", "is_array", "type",
                  "layout", "look")
 

@@ -81,8 +81,8 @@ def attributes_to_hold_back(x: Any) -> Held:
 
 
 def attributes_named_by_few(x: Any) -> Held:
-    """The attributes of an object of ours that code comes to by a few names only: those of the
-    attributes, and of methods that read them."""
+    """The attributes of an object of ours to which only a few names lead: their own, and those of
+    methods that read them."""
     return {name: y for name in names_that_lead_to(x) if (y := vars(x).get(name)) is not None}
 
 

@@ -163,8 +163,8 @@ def unread_function(walk: Walk, fn: types.FunctionType) -> None:
 
 
 def codes_around(fn: types.FunctionType) -> list[types.CodeType]:
-    """The user code that a function runs, if it runs: its own, or, where it is of others,
-    that of the functions that it wraps; nothing where that is not known."""
+    """The user code that a function runs if it is called. It is the function's own, or, if that is
+    not the user's, that of the functions that it wraps. Empty if these are not known."""
     if origin_of_what(fn) is None:
         return [fn.__code__]
     inner = [x for x in wrapped(fn) if users(x)]

@@ -106,8 +106,8 @@ class StandInSpots:
 
 
 class MetClasses:
-    """The classes that were met. `frameworks`: those of whet, and its module of functions, that are
-    compared as a whole; `of_instances`: ids of those that only instances have led to;
+    """The classes that were met. `frameworks`: those of whet, and its module of functions, which
+    are compared as a whole. `of_instances`: ids of those that only instances have led to.
     `has_abstract`: is it compared which subclasses abstract classes know?"""
 
     def __init__(self) -> None:

@@ -3,9 +3,8 @@ spent next.
 
 An account is kept over all calls of a traced function: the seconds that they took, and those that
 eager calls would have taken. What tracing is behind by stays below ALLOWANCE of eager's time and
-GRACE seconds beside it. A recording is an investment: it costs what earlier ones of its sort cost,
-and it brings in the difference between an eager call and a replay each time that a call of its kind
-comes again.
+GRACE seconds beside it. A recording is an investment. It costs what earlier ones of its sort cost.
+Each further call of its kind brings in the difference between an eager call and a replay.
 
 - The first recording of a function is made at once, whatever it costs. So are those after it, up
   to OPENING, if they take no more than LEAP each. What they take is known once an eager call was
@@ -178,8 +177,8 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
 
     @property
     def credit(self) -> float:
-        """The seconds that may be lost on what would have paid already: CREDIT times what the first
-        recording cost, beside the balance, before that one is earned back."""
+        """The seconds that may be lost on recordings that would have paid already. Beside the
+        balance these are CREDIT times what the first recording cost, until it is earned back."""
         return self.balance + CREDIT * self.first_cost
 
     @property
@@ -303,8 +302,8 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         self.pause.idle = 0
 
     def set_up(self, seconds: float, run: float) -> None:
-        """A call that was about to be recorded took so long, of which the function ran unwatched
-        for `run`: it made state that later calls find, or one of these will."""
+        """A call that was about to be recorded made state for later calls instead, or waits for one
+        that will. It took `seconds`; for `run` of these the function ran unwatched."""
         self.waited += 1
         self.count(Outcome.SET_UP)
         self.ledger.recording += seconds - run

@@ -97,8 +97,8 @@ _size_of = operator.attrgetter("size")
 
 
 class EagerBySize:
-    """What eager calls take by the elements of their arguments: the average of calls of about as
-    many, and what is between two such where there was none."""
+    """How long eager calls take, by the number of elements of their arguments. It is the average of
+    calls of about as many elements; if there was none, it is interpolated."""
     __slots__ = ("points",)
 
     def __init__(self) -> None:

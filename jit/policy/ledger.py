@@ -69,13 +69,19 @@ class Ledger:
 
 
 class Kind:
-    """Calls whose arguments look alike: how many came, the shortest eager call and replay, and
-    when they began, in seconds of eager calls. `weight`: the calls that the last one stands for,
-    `missed`: those that no recording served since one was last made, `timed`: replays that `replay`
-    is of; `hasty`: the shortest replay, those included whose kernels are not compiled well yet.
-    `spent` on recordings, `saved` by replays: seconds. `tried`: the plans for ranges of sizes that
-    there were when it was last asked whether one has a recording for it. `elements`: how many its
-    arguments have."""
+    """Calls whose arguments look alike.
+
+    calls     how many came; `since` is the account's time, in eager seconds, when the first did
+    weight    the calls that the last one stands for
+    missed    the calls that no recording served since one was last made
+    eager     the seconds of the shortest eager call
+    replay    the seconds of the shortest replay, of `timed` ones
+    hasty     the same of all replays, also by kernels that are not optimised yet
+    spent     seconds spent on recordings
+    saved     seconds saved by replays
+    tried     how many plans for ranges of sizes there were when one was last looked for
+    elements  how many its arguments have
+    """
     __slots__ = ("calls", "eager", "elements", "hasty", "met", "missed", "replay", "saved", "since",
                  "spent", "timed", "tried", "weight")
 

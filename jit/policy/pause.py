@@ -29,8 +29,8 @@ class Pause:
         self.chance = chance
 
     def note_asked(self, seconds: float) -> float:
-        """An eager call was asked in so many seconds; returns those that asking really took: now
-        and then Python looks for garbage meanwhile, or another process has the processor."""
+        """Finding out about an eager call took `seconds`. Returns how many of these count: garbage
+        collection or another process may have taken the rest."""
         asking = min(max(seconds, 0.0), LATE * self.asking or math.inf)
         self.asking = average(self.asking, asking) if self.asking else asking
         self.idle += 1

@@ -16,9 +16,9 @@ LEAST_GAIN = 0.01                # of what a try takes: what a replay brings in 
 
 
 class SecondLook:
-    """How often one recording is asked. `misses`: in a row; `passed`: the calls since the last try,
-    `seconds`: what that took; `calls`: the calls that it was known to fit, machine code's among
-    them."""
+    """How often one recording is asked. `misses`: how many in a row. `passed`: the calls since the
+    last try. `seconds`: what that try took. `calls`: the calls that it fitted, those of machine
+    code among them."""
     __slots__ = ("calls", "misses", "passed", "seconds")
 
     def __init__(self) -> None:

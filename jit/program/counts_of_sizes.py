@@ -163,9 +163,9 @@ def counts_in(n: int | SymbolicSize, counts: Sequence[Counts]) -> Counts:
 
 
 def counted_dims(n: int, shape: tuple[int, ...], of: tuple[int, ...]) -> list[Counts]:
-    """The counts of what is counted itself. They belong to the dimensions that the operand does not
-    have, except the one that tells how many dimensions it has (as in places in several
-    dimensions)."""
+    """The counts of each dimension of what is counted itself. They belong to dimensions that the
+    operand does not have. A dimension as long as the operand has dimensions is none of these:
+    `nonzero` gives each place as so many numbers."""
     is_counted = [d == 0 and len(shape) != len(of) or of[d:d + 1] != (size,) and size != len(of)
                   for d, size in enumerate(shape)]
     if not any(is_counted):

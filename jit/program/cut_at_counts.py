@@ -1,4 +1,4 @@
-"""Where a list of nodes is cut: behind what data decides the size of.
+"""Cuts a list of nodes behind each node whose result has a size that data decides.
 
     %1 = gt(%0, 0)                          a first part, given %0
     %2 = nonzero(%1)

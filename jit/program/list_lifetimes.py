@@ -41,8 +41,8 @@ class Windows(NamedTuple):
 
 
 class _Times:
-    """Which steps use which moving memory, by root: the steps that `wrote` to it, those that use it
-    as its `own` value, and the intervals in which it is `lent` to pieces of the arena."""
+    """Which steps use which moving memory, by root. `wrote`: the steps that write to it. `own`:
+    those that use it as its own value. `lent`: the intervals in which the arena uses it."""
 
     def __init__(self, steps: Sequence[Step], moving: Sequence[int]) -> None:
         self.wrote: dict[int, list[int]] = {}

@@ -191,8 +191,8 @@ class Write(Kind[graph.Write]):
 
     def one_kernel(self, b: ProgramBuilder, node: graph.Write,
                    ins: Sequence[Any]) -> Entries | None:
-        """A copy, or a pointwise op whose result has the sizes of the first operand: in the type
-        of that one, whatever it is computed in."""
+        """A copy, or a pointwise op whose result has the sizes of the first operand. It is stored
+        in the type of that operand, whatever type it is computed in."""
         a, op, wanted = ins[0], node.op, FROM_NUMPY[ins[0].dtype].short
         if node.attrs:
             return None

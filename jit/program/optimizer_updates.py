@@ -74,8 +74,8 @@ def _kernel(roots: Sequence[Expr], read: Sequence[str], stored: Sequence[str],
 
 
 class _Numbers:
-    """The numbers of an update: those that are the same at each call are constants, others are
-    computed for each parameter that has a count of steps, or once."""
+    """The numbers of an update. Those that are the same at each call are constants. Others are
+    computed once, or for each parameter that has its own count of steps."""
 
     def __init__(self, op: Update, xs: Operands, computed: str) -> None:
         self.xs, self.computed, self.tensors = xs, computed, len(xs.params)

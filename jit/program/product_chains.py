@@ -34,9 +34,9 @@ TILES = 4
 
 
 class Link(NamedTuple):
-    """A node of a chain as a launch: its kernel, the rows of a unit's tile (0: a single row), how
-    many rows of how many matrices there are, its arguments, the bytes of its scratch memory, and
-    for how many threads that is (0: any number)."""
+    """A node of a chain as a launch. There are `matrices` of `rows` rows. `tile`: the rows of a
+    unit's tile, 0 for a single row. `scratch`: the bytes of its scratch memory. `room`: for how
+    many threads that is, 0 for any number."""
     kernel: int
     tile: int
     rows: int

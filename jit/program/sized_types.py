@@ -140,8 +140,8 @@ class SizedTypes:
         return steps
 
     def length_of_whole(self, x: int, y: int, part: Size, shape: Sequence[Size]) -> Size:
-        """The length of a dimension of the larger tensor, x and y in the two runs: a multiple of
-        the part's length plus a constant, or else another known size."""
+        """The length of a dimension of the larger tensor, which was x and y in the two runs. It is
+        a multiple of the part's length plus a constant, or another known size."""
         a, b = self.sizes.pair(part)
         times, rest = divmod(y - x, b - a) if a != b else (0, 0)
         more = x - times * a

@@ -8,8 +8,9 @@ dependences allow.
     %12 = index(%0, %4)                     goes by the length of %4
     %13 = linear(%12, %7)
 
-A plan is for lengths of 0, of 1, or of more: for one length there are three, for k in one part
-three to the power of k. Experts that get the tokens which chose them are such a list.
+A plan is for a length of 0, of 1, or of more. So a part with one length has three plans, and a part
+with k lengths has three to the power of k. Experts that get the tokens which chose them are such a
+list.
 
 Where the list is split decides how many plans there are, and never what they do: a part is planned
 for all sizes of what it is given. Each part takes time of its own, so nodes change places until

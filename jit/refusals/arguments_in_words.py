@@ -127,8 +127,8 @@ MODES = ("the grad mode is another", "the default dtype is another",
 
 
 def differing(fn: Callable[..., Any], keys: Iterable[Key]) -> list[list[str] | None]:
-    """For each key but the first: how its arguments differ from those of the key that is most
-    like it, of the last ones before it."""
+    """For each key but the first: how its arguments differ from those of the most similar key
+    among the last ones before it."""
     out: list[list[str] | None] = []
     before: list[tuple[dict[str, Any], tuple[Any, ...]]] = []
     for key in keys:

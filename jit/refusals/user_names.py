@@ -37,8 +37,8 @@ class Found(Protocol):
 
 
 class Names:
-    """How a function reaches what is outside: `found` has names by id, such as `model.weight` or
-    `table['w']`, of several ways the plainest; `cells` variables by the id of their cell, and
+    """How a function reaches what is outside. `found` has names by id, such as `model.weight` or
+    `table['w']`; of several names the plainest. `cells` has variables by the id of their cell,
     `attributes` the id of an instance by that of its dict."""
 
     def __init__(self, world: Found, fn: Callable[..., Any], key: Key) -> None:
@@ -190,8 +190,8 @@ def last_word(name: str) -> str:
 
 
 def place_of(world: Found, fn: Callable[..., Any], key: Key, x: Any) -> tuple[str, str]:
-    """What the user calls an object that a World has met, and the line that reads it; where only
-    a method of it has a name, that of the method."""
+    """What the user calls an object that a World has met, and the line that reads it. If only a
+    method of the object has a name, it is that of the method."""
     names = Names(world, fn, key)
     methods = [m for m in world.seen.values() if type(m) in METHODS and m.__self__ is x]
     name = next((said for m in (x, *methods) if (said := names.of_object(m))), "").lstrip(".")

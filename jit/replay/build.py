@@ -31,9 +31,10 @@ UNRECORDED = Miss, RuntimeError, ArithmeticError, LookupError, TypeError, ValueE
 
 
 def build(session: Any, found: Any, like: Any) -> Recording:
-    """Build the recording of a run, and verify its program. Raises Refused if there can be none,
-    Unready if a later call had better be recorded: kernels are to be compiled first, or a program
-    is in use. `like`: a recording that may have the same nodes at other sizes, or None."""
+    """Build the recording of a run, and verify its program. Raises Refused if there can be none.
+    Raises Unready if a later call should be recorded instead, because kernels have to be compiled
+    first or a program is in use. `like`: a recording that may have the same nodes at other sizes,
+    or None."""
     rec = session.rec
     with modes.own_types():                  # The caller's autocast is not the backward's.
         back = _backward(found, like)

@@ -24,9 +24,10 @@ class Level(NamedTuple, Generic[Word]):
 
 
 class Way(NamedTuple, Generic[Word]):
-    """Where sizes differ, one of a level's lists: `fits(sizes)` says whether it is for some sizes,
-    `fill(sizes, words, about)` puts what goes by them into the list, a copy of `template` of
-    `count` words, of which `listed` are launches, and into the descriptions of values."""
+    """One of a level's lists, where sizes differ. `fits(sizes)` says whether it is for some sizes.
+    The list is a copy of `template`, of `count` words, of which `listed` are launches.
+    `fill(sizes, words, about)` puts what depends on sizes into it, and into the descriptions of
+    values."""
 
     fits: Address[Word]
     fill: Address[Word]
