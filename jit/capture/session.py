@@ -7,8 +7,7 @@
     take back what is plain takes its place again
 """
 import functools
-import gc
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,7 @@ from ..guards.asked_gradients import AskedGradients
 from ..guards.outside_state import World
 from ..guards.signature import FlatArguments
 from ..guards.visitors import Unwatchable
-from ..refusals.reasons import Inspects, Large
+from ..refusals.reasons import Inspects
 from ..refusals.recording_errors import Refused
 from ..stand_ins.argument_stand_ins import ArgumentStandIns
 from ..stand_ins.replace_stand_ins import reclaim, replace_stand_ins
@@ -31,6 +30,7 @@ from ..stand_ins.state_during_a_run import Swapped
 from ..stand_ins.streams_and_functions import real
 from ..values.varying_numbers import Number
 from .call_search import CallSearch
+from .ends_of_runs import RefusedWithoutMemory, Uncollected, surely
 from .identity_uses import IdentityUses
 from .internal_errors import Fault, is_raised
 from .outside_calls import Outward
@@ -132,7 +132,7 @@ class Session:
     def concluded(self) -> None:
         """The run is over: what it gave becomes what the user gets."""
         try:
-            with _Uncollected(), _Roomy():
+            with Uncollected(), RefusedWithoutMemory():
                 self.conclude(self.out)
         except (Refused, Unwatchable) as e:
             self.failed(e)
@@ -360,42 +360,3 @@ class Session:
         self.outward.take_back()
         self.rec.numpys.take_back()
         self.is_over = True
-
-
-class _Uncollected:
-    """A context in which the garbage collector is off: what is made inside stays."""
-    __slots__ = ("collecting",)
-
-    def __enter__(self) -> None:
-        self.collecting = gc.isenabled()
-        gc.disable()
-
-    def __exit__(self, *exc: Any) -> None:
-        if self.collecting:
-            gc.enable()
-
-
-class _Roomy(AbstractContextManager[None]):
-    """A context in which a program is made. If memory is too short for that, the call counts as an
-    eager one."""
-    __slots__ = ()
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if kind is not None and issubclass(kind, MemoryError):
-            said = str(error) or "there is too little memory to make a program of it"
-            raise Refused(Large(said)) from None
-
-
-def surely(*steps: Any) -> None:
-    """Run each step. A step that an interrupt ends is run once more, and the following steps are
-    not skipped. The interrupt is raised afterwards."""
-    error = None
-    for step in steps:
-        for _ in range(2):
-            try:
-                step()
-                break
-            except BaseException as e:
-                error = e
-    if error is not None:
-        raise error
