@@ -22,16 +22,36 @@ class Op(Protocol):
     name: str
     family: str
     ours: bool                   # defined by the framework: its name identifies it
-    base: Any                    # the op whose gradient it computes
-    is_view: bool                # the result lies in the first operand's memory
     pure: bool
     random: bool
+    draw: Any                    # how its random numbers are made, if it draws some
+    fills: Callable[..., Any] | None     # of an op without operands: the number in its result
+    is_unset: bool               # of such an op: does it leave memory uninitialised?
+    forward: Callable[..., Any]
+    compute: Callable[..., Any]          # the same on the device of the operands
+
+    # ---- expressions and derivatives
+    base: Any                    # the op whose gradient it computes
+    at_result: bool              # its gradient may read the result in place of the operand
+    gradient: Callable[..., Any]
+    result: Any
+    roots: tuple[Expr, ...]      # of a write to many tensors: what it computes for each element
+    _number: Callable[..., Any]
+    as_rows: Callable[..., Any]
+
+    # ---- views
+    is_view: bool                # the result is in the first operand's memory
+    reach: Callable[..., tuple[int, int]] | None     # the elements of a view that goes beyond it
+
+    # ---- repeating a call
     memo: bool                   # a call can be replayed as its one launch, or view
     launches: bool
     dynamic_numbers: bool        # numbers are read by the kernel, so a replay may have others
-    numbers_by_size: bool        # numbers among operands may be symbolic
     numbers_go_along: bool       # the same for kernels of devices
+
+    # ---- sizes
     any_sizes: bool              # it may be part of a plan for symbolic sizes
+    numbers_by_size: bool        # numbers among operands may be symbolic
     size_attrs: frozenset[str]   # attributes that are sizes, or tuples of them
     value_attrs: frozenset[str]  # attributes that are numbers of values
     keeps_elements: bool         # the result has all elements of the operand, in shape `size`
@@ -41,27 +61,18 @@ class Op(Protocol):
     sized_by_data: bool          # do the results' sizes depend on elements of the operands?
     # the result's shape, if the attributes determine it for nearly all data; else None
     told_size: Callable[..., tuple[int, ...] | None] | None
-    at_result: bool              # its gradient may read the result in place of the operand
-    forward: Callable[..., Any]
-    compute: Callable[..., Any]          # the same on the device of the operands
+    rows_at: tuple[int | None, ...]      # of a recurrent op: the operands' sequence dimensions
+
+    # ---- writes in place, and forms by launches
     write: Callable[..., Any] | None
     targets: Callable[[Mapping[str, Any]], int]  # attributes -> how many operands `write` changes
-    fills: Callable[..., Any] | None
-    is_unset: bool
-    rows_at: tuple[int | None, ...]      # of a recurrent op: the operands' sequence dimensions
-    reach: Callable[..., tuple[int, int]] | None
     moves: Callable[..., list[tuple[Any, Any]]] | None
     picks: Callable[..., tuple[int, bool, bool] | None] | None
     put: Callable[..., Any] | None
     put_alone: Callable[..., Any] | None
     alone: Callable[..., Any] | None
-    as_rows: Callable[..., Any]
+
     onnx: Callable[..., Any] | None
-    draw: Any                    # how its random numbers are made, if it draws some
-    result: Any
-    gradient: Callable[..., Any]
-    roots: tuple[Expr, ...]      # of a write to many tensors: what it computes for each element
-    _number: Callable[..., Any]
 
     @property
     def may_fail(self) -> bool:

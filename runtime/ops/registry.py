@@ -45,20 +45,30 @@ class Op:
     these. `y` then has None for the others, which may be written to in place. A parameter `needs`
     says which inputs want a gradient.
     """
+    # The facts of an op follow, by subject. It states those that are not so.
     family = "host"
+    pure = True
+    random = False
+    # fills(**attrs), of an op without operands: the number with which it fills the result
+    fills: Any = None
+    is_unset = False                # of such an op: does it leave memory uninitialised?
+
+    # ---- derivatives ----
     base: Any = None                # the op whose gradient it computes
     linear: tuple[int, ...] = ()    # the operands in which it is jointly linear
     # is it linear in each of the first two operands, and does it add the third?
     product = False
-    cast_product = False            # does `autocast` compute it in a smaller type?
+
+    # ---- views ----
     is_view = False                 # the result shares the first input's memory
     # reach(**attrs), of a view that extends beyond its input: its (first, last) element, counted
     # from the input's first
     reach = None
     # False: one of several views made by one call (writing to it is refused)
     view_is_safe = True
-    pure = True
-    random = False
+    detaches = False                # a view without a base
+
+    # ---- repeating a call ----
     # may a call be replayed as its launches (or view)? see cpu/repeated_calls.py
     memo = False
     # does forward either launch kernels on operands, results and scratch alone, or use only NumPy?
@@ -67,12 +77,13 @@ class Op:
     # others
     total: bool | None = None
     dynamic_numbers = False         # numbers are read by the kernel, so a replay may have others
-    numbers_by_size = False         # numbers among operands may be symbolic
-    detaches = False                # a view without a base
+
+    # ---- sizes: what a plan for all of them has to know ----
     # Do its Python code and its callers depend on sizes only by asking which are equal, 0 or 1, and
     # what is contiguous? Other questions must be asked of a SymbolicSize (ir/symbolic_size.py).
     # Then one plan serves all sizes with the same answers.
     any_sizes = False
+    numbers_by_size = False         # numbers among operands may be symbolic
     size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them
     value_attrs: frozenset[str] = frozenset()        # attributes that are values of a trace
     keeps_elements = False          # has the result all elements of the operand, in shape `size`?
@@ -87,32 +98,20 @@ class Op:
     # told_size(**attrs), of such an op: the result's shape, if the attributes determine it for
     # nearly all data; else None
     told_size: Any = None
-    # fills(**attrs), of an op without operands: the number with which it fills the result
-    fills: Any = None
-    is_unset = False                # of such an op: does it leave memory uninitialised?
+
+    # ---- writes in place, and forms by launches, for traces ----
+    # `array` is the result; for an op with `write` it holds the first operand, and only the others
+    # are passed.
     # write(array, *arrays, **attrs): the in-place form, if it is cheaper than computing and
     # copying
     write: Any = None
-    # The following are forms by launches, for traces. `array` is the result; for an op with `write`
-    # it holds the first operand, and only the others are passed.
     # moves(array, *arrays, **attrs): the copies to make, in order: (part of the array, array or
     # number to copy there)
     moves: Any = None
     # shape(*arrays, **attrs), of an op that does nothing but these moves: the result's sizes
     shape: Any = None
-    # room(*arrays, **attrs), of such an op: memory for its result, however that lies
+    # room(*arrays, **attrs), of such an op: memory for its result, in whatever layout
     room: Any = None
-    # may its operands be on different devices?
-    crosses_devices = False
-    # picks(*arrays, **attrs), of an op that gathers from its first operand by an index along a
-    # dimension, its second operand, or by several along consecutive dimensions: (the dimension,
-    # does the index name elements or whole slices?, do negative indices count from the end?); None
-    # if the op does more.
-    picks: Any = None
-    # gathered(*arrays, **attrs), of an op that gathers from its first operand: a `Named`, or None
-    gathered: Any = None
-    # there(*arrays, **attrs): the result of `forward`, on a device
-    there: Any = None
     # put(array, *arrays, **attrs): what comes after the moves, by kernels. False: nothing was done
     put = None
     # put_alone(array, *arrays, **attrs): the same for programs without NumPy, and for few elements;
@@ -120,6 +119,25 @@ class Op:
     put_alone: Any = None
     # alone(*arrays, **attrs): the result of `forward` by launches alone, where `put_alone` is used
     alone: Any = None
+
+    # ---- gathers ----
+    # picks(*arrays, **attrs), of an op that gathers from its first operand by an index along a
+    # dimension, its second operand, or by several along consecutive dimensions: (the dimension,
+    # does the index name elements or whole slices?, do negative indices count from the end?); None
+    # if the op does more.
+    picks: Any = None
+    # gathered(*arrays, **attrs), of an op that gathers from its first operand: a `Named`, or None
+    gathered: Any = None
+
+    # ---- types and devices ----
+    cast_product = False            # does `autocast` compute it in a smaller type?
+    crosses_devices = False         # may its operands be on different devices?
+    # on devices: do kernels take numbers among the operands as parameters?
+    numbers_go_along = False
+    # there(*arrays, **attrs): the result of `forward`, on a device
+    there: Any = None
+
+    # ---- ONNX ----
     # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or
     # None; `b` writes nodes (onnx/write/builder.py) and has a method for each operator of the
     # standard.
@@ -212,9 +230,6 @@ class Op:
         while self.base is not None:
             self = self.base
         return self in OURS
-
-    # on devices: do kernels take numbers among the operands as parameters?
-    numbers_go_along = False
 
     def compute(self, *arrays, **attrs):
         """What `forward` gives, on the device of the operands."""
