@@ -1,16 +1,17 @@
-"""Who has a say in what a function of tensors is: PyTorch's protocol `__torch_function__`.
+"""How functions of tensors are overridden: PyTorch's protocol `__torch_function__`.
 
-Three kinds are asked, `__torch_function__(func, types, args, kwargs)`:
+An override is a method `__torch_function__(func, types, args, kwargs)`, which is called in place of
+the function. Three kinds of objects have one:
 
-- a *mode* that is entered (`overrides.TorchFunctionMode`), before everything else;
-- tensors of a class of a user's. `Tensor.__torch_function__`, which such a class has where it
-  defines none, makes results tensors of that class;
-- objects that are no tensors, by functions that cannot take them. Ops refuse what they cannot take
-  before they write anything.
+- a *mode* that is entered (`overrides.TorchFunctionMode`): it is called before all others;
+- tensors of a user's class. If the class defines none it has `Tensor.__torch_function__`, which
+  makes results tensors of that class;
+- objects that are no tensors. They are called by functions that cannot take them. Ops refuse what
+  they cannot take before they write anything.
 
-Calls of ordinary tensors pay nothing for it: a function looks at its arguments only while there is
-a class or a mode that has a say (`speakers`). Inside of `DisableTorchFunctionSubclass` tensors have
-none; there `Tensor.__torch_function__` calls the function itself.
+Calls of ordinary tensors pay nothing for it. A function looks at its arguments only while there is
+a class or a mode with an override (`speakers`). Inside of `DisableTorchFunctionSubclass` overrides
+of tensors are not called; there `Tensor.__torch_function__` calls the function itself.
 """
 import functools
 import inspect
@@ -22,25 +23,25 @@ from .autograd import modes
 
 declared_for_tracing.only_computes(globals())
 state, MUTE = modes.state, modes.MUTE
-# not empty while somebody has a say: references to classes of users', and modes that are entered
+# what has an override now: references to users' classes of tensors, and modes that are entered
 speakers: list = []
 NUMBERS = frozenset((int, float, bool, type(None), str))
-MINE = object()                  # what `asked` gives where nobody has a say
+MINE = object()                  # what `asked` gives where no override is called
 
 
 def disabled(func, types, args=(), kwargs=None):
-    """The `__torch_function__` of classes of tensors that have no say."""
+    """The `__torch_function__` of classes of tensors that override nothing."""
     with DisableTorchFunctionSubclass():
         return func(*args, **kwargs or {})
 
 
 def has_own(x):
-    """Does an operand's type say what functions are of it?"""
-    return speaks(type(x))
+    """Does an operand's type override functions?"""
+    return overrides_functions(type(x))
 
 
-def speaks(cls):
-    """Does a class say what functions are of its objects?"""
+def overrides_functions(cls):
+    """Does a class override functions of its objects?"""
     own = getattr(cls, "__torch_function__", disabled)
     return own is not disabled and cls is not tensor_base.tensor_class()
 
@@ -51,9 +52,9 @@ def is_tensor_class(cls):
 
 
 def operands(args, kwargs, wanted):
-    """Which arguments of a call, or elements of lists among them, are asked what the call does.
-    `wanted`: is a type asked? Of each type it is the first, subclasses before what they are made
-    from."""
+    """The arguments of a call, or elements of lists among them, whose overrides are called, in
+    order: one of each type, subclasses before their bases. `wanted`: is a type's override
+    called?"""
     found: list = []
     for x in (*args, *kwargs.values()):
         for y in x if type(x) in (list, tuple) else (x,):
@@ -65,22 +66,22 @@ def operands(args, kwargs, wanted):
 
 
 def is_foreign(cls):
-    """Has a class a say that is none of tensors?"""
-    return speaks(cls) and not is_tensor_class(cls)
+    """Does a class that is none of tensors override functions?"""
+    return overrides_functions(cls) and not is_tensor_class(cls)
 
 
 def is_asked(cls):
-    """Has a class a say, here and now?"""
-    return speaks(cls) and not (state.flags & MUTE and is_tensor_class(cls))
+    """Is a class's override called at the moment?"""
+    return overrides_functions(cls) and not (state.flags & MUTE and is_tensor_class(cls))
 
 
 def foreign(args, kwargs):
-    """The operands that are no tensors, and have a say."""
+    """The operands that are no tensors, and override functions."""
     return operands(args, kwargs, is_foreign)
 
 
 def is_to_ask(args, kwargs):
-    """Is somebody to be asked before a function looks at its arguments?"""
+    """Is an override to be called before a function looks at its arguments?"""
     if state.function_modes:
         return True
     if state.flags & MUTE:
@@ -88,16 +89,16 @@ def is_to_ask(args, kwargs):
     for x in (*args, *kwargs.values()) if kwargs else args:
         t = type(x)
         if t is list or t is tuple:
-            if any([is_tensor_class(type(y)) and speaks(type(y)) for y in x]):
+            if any([is_tensor_class(type(y)) and overrides_functions(type(y)) for y in x]):
                 return True
-        elif t not in NUMBERS and is_tensor_class(t) and speaks(t):
+        elif t not in NUMBERS and is_tensor_class(t) and overrides_functions(t):
             return True
     return False
 
 
 def hand_over(func, args, kwargs, relevant=None):
-    """What modes and operands say that a public function is of its arguments; of the `relevant`
-    ones, where not all are. Each may leave it to the next."""
+    """Call the overrides of a public function: those of modes, then those of operands, or of the
+    `relevant` ones. The result is that of the first that does not return NotImplemented."""
     found = (operands(args, kwargs, is_asked) if relevant is None
              else operands(relevant, {}, is_asked))
     types = tuple([type(x) for x in found])
@@ -145,9 +146,9 @@ def converted(result, cls):
     return result
 
 
-# ---- where nobody is asked -----------------------------------------------------------------------
+# ---- where overrides are not called --------------------------------------------------------------
 class DisableTorchFunctionSubclass:
-    """Inside, tensors have no say in what functions are.
+    """Inside, overrides of tensors are not called.
 
     >>> import whet
     >>> class Kept(whet.Tensor):
@@ -169,7 +170,7 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Inside, neither tensors nor modes have a say."""
+    """Inside, overrides are not called: neither those of tensors nor those of modes."""
     __slots__ = ("_modes",)
 
     def __enter__(self):
@@ -183,7 +184,7 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 class _Without:
-    """Inside, this number of the modes that were entered last are not asked."""
+    """Inside, this number of the modes that were entered last are not called."""
     __slots__ = ("count", "before")
 
     def __init__(self, count):
@@ -200,8 +201,8 @@ class _Without:
 
 
 class TorchFunctionMode:
-    """While it is entered, its `__torch_function__(func, types, args, kwargs)` is asked what each
-    public function is, whatever its arguments are. Inside of it the mode is not entered.
+    """While it is entered, its `__torch_function__(func, types, args, kwargs)` is called in place
+    of each public function, whatever the arguments are. Within that call the mode is not entered.
 
     >>> import whet
     >>> class Counting(whet.overrides.TorchFunctionMode):
@@ -238,9 +239,9 @@ class TorchFunctionMode:
 
 # ---- classes of users' ---------------------------------------------------------------------------
 def joined(cls):
-    """A class of tensors was made. Where it has a say, it is asked from now on: of functions, and
-    of the members that it has from `Tensor` and that ask nobody themselves."""
-    if not speaks(cls):
+    """A class of tensors was made. If it overrides functions, its override is called from now on.
+    That holds for members of `Tensor` as well, if they call no override by themselves."""
+    if not overrides_functions(cls):
         return
     speakers.append(weakref.ref(cls, speakers.remove))
     tensor = tensor_base.tensor_class()
@@ -256,7 +257,7 @@ OF_THE_CLASS = frozenset("__new__ __init__ __init_subclass__ __torch_function__ 
 
 
 def _is_to_be_asked(name, member):
-    """Is a member of `Tensor` a function or an attribute that consults no override itself?"""
+    """Is a member of `Tensor` a function or an attribute that calls no override by itself?"""
     if name in OF_THE_CLASS or name[0] == "_" and not name.endswith("__"):
         return False
     if isinstance(member, types.FunctionType):
@@ -265,7 +266,7 @@ def _is_to_be_asked(name, member):
 
 
 class _AskedAttribute:
-    """An attribute of tensors of a class that is asked what it is."""
+    """An attribute for which the override of the tensors' class is called."""
 
     def __init__(self, member):
         self.member, self.__doc__ = member, member.__doc__
@@ -284,7 +285,7 @@ class _AskedAttribute:
 
 
 def _asked_method(fn):
-    """A method of tensors of a class that is asked what it is."""
+    """A method for which the override of the tensors' class is called."""
     @functools.wraps(fn)
     def call(self, *args, **kwargs):
         if is_to_ask((self, *args), kwargs):

@@ -10,10 +10,10 @@ from .. import declared_for_tracing, dtypes
 
 declared_for_tracing.only_computes(globals())
 # SPECIAL: something (saved-tensor hooks, anomaly mode, a trace) must see every op. CASTS: products
-# are made in a smaller type, which these bits tell. MUTE: tensors do not say themselves what
-# functions of them are (see function_protocol.py). LISTENED: a profiler has machine code note the
-# calls that it makes; only the native entries are told so. IDLE: gradients are switched on in
-# inference mode, which records none all the same.
+# are made in a smaller type, which these bits give. MUTE: tensors do not override functions (see
+# function_protocol.py). LISTENED: a profiler has machine code note the calls that it makes; only
+# the native entries read this bit. IDLE: gradients are switched on in inference mode, which records
+# none all the same.
 GRAD, INFERENCE, SPECIAL, CASTS, MUTE, LISTENED, IDLE = 1, 2, 4, 0x38, 0x40, 0x80, 0x100
 
 

@@ -1,5 +1,5 @@
-"""Functions as users call them: first those are asked that have a say in what a function is (see
-`function_protocol.py`), and what a function cannot take it hands over to operands that can.
+"""Functions as users call them. Overrides are called first (see `function_protocol.py`). If a
+function cannot take its operands, overrides of these are called.
 """
 import functools
 
@@ -17,8 +17,8 @@ def _compiled(source):
 
 def compile_function(name, source, env):
     """A function from a line of source: called as directly as a hand-written one. Most ops share
-    their lines, which are compiled once. Those that have a say are asked first. What the function
-    cannot take it hands over to operands that can."""
+    their lines, which are compiled once. Overrides are called before it, and those of operands
+    after it if it cannot take these."""
     source = _with_overrides(source.replace(f"def {name}(", "def _f(", 1))
     names = {**env, "speakers": speakers, "hand_over": hand_over,
              "asks": functools.partial(_arguments_if, function_protocol.is_to_ask),
@@ -54,14 +54,14 @@ def _arguments_if(is_wanted, fn, names):
 
 
 def hand_over(fn, args, kwargs):
-    """What the operands of a call say that a function is of them: the public one, in front of which
-    there may be machine code."""
+    """Call the overrides of a function: of the public one, in front of which there may be machine
+    code."""
     while fn in PUBLIC:
         fn = PUBLIC[fn]
     return function_protocol.hand_over(fn, args, kwargs)
 
 
 def asked(fn, args, kwargs):
-    """What those say that have a say in a call of a function, before the function looks at its
-    arguments; MINE where there are none. To be called while there are `speakers`."""
+    """The result of an override that is called before a function looks at its arguments; MINE if
+    none is. To be called while there are `speakers`."""
     return hand_over(fn, args, kwargs) if function_protocol.is_to_ask(args, kwargs) else MINE
