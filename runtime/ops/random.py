@@ -324,6 +324,13 @@ def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, 
     return _finish(x, out, requires_grad, device)
 
 
+def _like(input, make, generator, dtype, device, requires_grad):
+    """What `make` draws of the input's shape, and of its type and device unless others are
+    given."""
+    return make(*input.shape, generator=generator, dtype=dtype or input.dtype,
+                device=input.device if device is None else device, requires_grad=requires_grad)
+
+
 @function(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
               memory_format=None):
@@ -333,11 +340,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     >>> whet.rand_like(whet.ones(2, 3)).shape
     whet.Size([2, 3])
     """
-    return rand(*input.shape,
-                generator=generator,
-                dtype=dtype or input.dtype,
-                device=input.device if device is None else device,
-                requires_grad=requires_grad)
+    return _like(input, rand, generator, dtype, device, requires_grad)
 
 
 @function(method=False)
@@ -349,11 +352,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     >>> whet.randn_like(whet.ones(2, 3)).shape
     whet.Size([2, 3])
     """
-    return randn(*input.shape,
-                 generator=generator,
-                 dtype=dtype or input.dtype,
-                 device=input.device if device is None else device,
-                 requires_grad=requires_grad)
+    return _like(input, randn, generator, dtype, device, requires_grad)
 
 
 @functools.lru_cache(None)
