@@ -59,7 +59,7 @@ class Extent(enum.StrEnum):
     ROW = "row"                 # x[r]
     COLUMN = "col"              # x[i], the same in all rows
     SCALAR = "scalar"           # x, one number
-    POSITION = "index"          # i itself, which nobody passes
+    POSITION = "index"          # i itself, which is not passed
     KEPT = "kept"               # x[r, i], which an earlier stage keeps
 
     @property
@@ -107,7 +107,7 @@ class Operand:
 
     @property
     def is_position(self) -> bool:
-        """Is it the number of a place in its row, which nobody passes?"""
+        """Is it the number of a place in its row, which is not passed?"""
         return self.extent is Extent.POSITION
 
 

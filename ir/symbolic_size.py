@@ -50,7 +50,7 @@ class Facts(Answers):
     def __init__(self, values: Sequence[int]) -> None:
         super().__init__(values)
         self.least_of: dict[str, int | None] = {}
-        self.is_for_library = False      # then nobody asks Python for the plan of another size
+        self.is_for_library = False      # then Python is not asked for the plan of another size
         self.symbols = [SymbolicSize({(f"s{i}",): 1}, v, self) for i, v in enumerate(values)]
 
     def atom(self, text: str, value: int, least: int | None = 0) -> SymbolicSize:
@@ -551,7 +551,7 @@ class SymbolicReal:
 
     def _rounded(self, how: str, now: int) -> SymbolicSize:
         """A whole number beside it. Of sizes that are added, multiplied and divided it is never
-        below 0; of others nobody knows."""
+        below 0; of others it is not known."""
         least = 0 if NOT_BELOW_0.fullmatch(self.expression) else None
         return self.facts.atom(f"{how}({self.expression})", now, least)
 

@@ -16,7 +16,7 @@ from .values import Array, DType
 
 
 class TooLarge(ValueError):
-    """An array has more elements than somebody wants to compare."""
+    """An array has more elements than are to be compared."""
 
 
 def value_key(x: Any, largest: float = math.inf) -> tuple[Any, ...]:

@@ -231,7 +231,7 @@ class CustomOpDef:
         with modes.no_grad():
             result = self._run(call, call.tensors)
         for t, before in zip(written, versions):
-            if t._version == before:             # through NumPy, which tells nobody
+            if t._version == before:             # through NumPy, which counts no versions
                 t._bump(self._qualname)
         return result
 

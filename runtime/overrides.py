@@ -122,7 +122,7 @@ def get_default_nowrap_functions():
     return set(function_protocol.not_converted())
 
 
-# functions that ask nobody
+# functions that call no override
 IGNORED = """as_tensor can_cast compile enable_grad from_dlpack from_file from_numpy full
 get_default_dtype get_num_threads inference_mode is_grad_enabled is_inference_mode_enabled
 is_storage is_tensor load manual_seed no_grad promote_types result_type save seed set_default_device

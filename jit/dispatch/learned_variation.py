@@ -53,7 +53,7 @@ class Learned:
         self.suspected: set[tuple[int, str]] = set()
         self.set_first: set[SetFirst] = set()
         self.read_first: set[tuple[int, str]] = set()
-        # somebody would notice a Number: none is taken as it comes
+        # code would notice a Number: no number varies
         self.numbers_are_known = False
         self.arrays_are_known = False        # the same of what stands for a NumPy array
         # what runs write to is copied even if that takes much memory

@@ -58,7 +58,7 @@ class Simplified:
 
     @property
     def visible(self) -> set[int]:
-        """The values that somebody sees."""
+        """The values that are visible outside."""
         return {*self.values, *self.roots.moving}
 
     def rewritten(self, nodes: list[Node], names: Sequence[str]) -> list[Node]:

@@ -72,7 +72,7 @@ class _Gone:
 
 
 class _Used(Shortcut):
-    """The node of a result whose graph was freed, until somebody looks at that graph."""
+    """The node of a result whose graph was freed, until code looks at that graph."""
     __slots__ = ("end", "freed")
 
     def open(self) -> None:

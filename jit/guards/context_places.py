@@ -1,4 +1,4 @@
-"""The place of a context variable: what it holds in the context of whoever calls. See `places.py`.
+"""The place of a context variable: what it holds in the caller's context. See `places.py`.
 """
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class FunctionsOfC:
         return new
 
     def note_found(self, found: Iterable[Any]) -> None:
-        """What was found where whoever holds it may call it."""
+        """What was found where its holder may call it."""
         self.values += [x for x in found if type(x) in TYPES]
 
     def lies_in_module(self, m: types.ModuleType, name: str, x: Any) -> None:

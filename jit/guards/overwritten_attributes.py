@@ -1,6 +1,6 @@
 """Attributes that are set before they are read.
 
-A layer keeps what it computed for whoever looks at it later:
+A layer keeps what it computed, to be looked at later:
 
     self.last = h.detach()
     self.losses = {"mean": h.mean().detach()}

@@ -10,7 +10,7 @@ Comparing by a table costs next to nothing. But a table whose program may find m
 has changed has run the program by then. So after some misses in a row it is closed: only Python
 tries it, by the same rule, until it fits again.
 """
-UNLUCKY = 4                      # misses in a row, until a table that is dear to try is shut
+UNLUCKY = 4                      # misses in a row, until a table that is costly to try is closed
 LONGEST = 1 << 12                # calls of which one is tried at least
 LEAST_GAIN = 0.01                # of what a try takes: what a replay brings in at least
 
@@ -43,7 +43,7 @@ class SecondLook:
 
     @property
     def is_out(self) -> bool:
-        """Has it missed so often that a table which is dear to try had better be shut?"""
+        """Has it missed so often that a table which is costly to try should be closed?"""
         return self.misses >= UNLUCKY
 
     def missed(self, seconds: float) -> None:

@@ -55,7 +55,7 @@ class Called(NamedTuple):
 
 
 class Viewed(NamedTuple):
-    """A view of a moving array: Python makes it when somebody asks for it."""
+    """A view of a moving array: Python makes it when it is asked for."""
 
     node: Node
     looks: list[Piece]

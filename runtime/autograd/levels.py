@@ -3,8 +3,8 @@
 A call of `vmap`, or of forward mode, is a *level*: an observer on the stack of
 `modes.state.observers`. Its tensors stand for values of the layer beneath, which are tensors of an
 outer level or plain ones. An op on them comes to the innermost level. That computes the result with
-ops of the layer beneath, which come to the next level in turn, and at last to whoever records, or
-to nobody.
+ops of the layer beneath, which come to the next level in turn, and at last to a recorder, if
+there is one.
 
 Each layer has a history of its own. The nodes of a level's tensors hold tensors of that level, so a
 backward inside of it is batched (or carries tangents) like any other code; the values beneath have

@@ -320,7 +320,7 @@ class GradientEdge(_Place):
 
 
 class Shortcut(Node):
-    """A node in the place of a whole graph, which is built only if somebody looks into it."""
+    """A node in the place of a whole graph, which is built only if code looks into it."""
     __slots__ = ()
 
     def open(self):

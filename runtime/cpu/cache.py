@@ -60,7 +60,7 @@ def _ours(st, kind):
 
 
 def _read(path):
-    """The contents of a regular file of ours that nobody else may write, or None."""
+    """The contents of a regular file of ours that no other user may write, or None."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:

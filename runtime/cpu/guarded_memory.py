@@ -1,4 +1,4 @@
-"""Buffers beside pages that nobody may touch: an access outside of one is a signal, where it
+"""Buffers beside pages that may not be touched: an access outside of one is a signal, where it
 happens.
 
 With `WHET_GUARD=end` (or 1) every buffer from `memory.empty` ends where such a page begins, with
@@ -29,7 +29,7 @@ def _side():
     return "begin" if asked == "begin" else "end"
 
 
-# where the page that nobody may touch is: at the "end", at the "begin", or nowhere
+# where the page that may not be touched is: at the "end", at the "begin", or nowhere
 SIDE = _side()
 
 
@@ -39,7 +39,7 @@ def pages(size):
 
 
 class Fenced:
-    """Some bytes between two pages that nobody may touch, adjacent to the one at the given side."""
+    """Some bytes between two pages that may not be touched, next to the one at the given side."""
 
     def __init__(self, size, side):
         libc = C.CDLL(None, use_errno=True)
@@ -67,7 +67,7 @@ class Fenced:
 
 
 def fenced(size, side="end"):
-    """An array of so many bytes that ends where a page begins that nobody may touch, or begins
+    """An array of so many bytes that ends where a page begins that may not be touched, or begins
     after one.
 
     >>> from whet.cpu.guarded_memory import PAGE, fenced
@@ -131,7 +131,7 @@ WORDS = {
 
 
 def forbid(m, symbol):
-    """Emit the kernel whose arguments are pages that nobody may touch from now on: their number,
+    """Emit the kernel whose arguments are pages that may not be touched from now on: their number,
     then their addresses."""
     f = m.kernel(symbol)
     m.declare("mprotect", "i32", ["ptr", "i64", "i32"])

@@ -1,5 +1,5 @@
-"""The machine code of the heap: large blocks of memory in lists by size, which are kept when nobody
-needs them any more. `allocator_code.py` makes arrays of them."""
+"""The machine code of the heap: large blocks of memory in lists by size, which are kept when they
+are no longer needed. `allocator_code.py` makes arrays of them."""
 import sys
 
 from . import guarded_memory

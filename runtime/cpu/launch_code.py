@@ -156,7 +156,7 @@ entry:
   %tape = load ptr, ptr @whet_tape
   %off = icmp eq ptr %tape, null
   br i1 %off, label %begin, label %tell
-tell:                                        ; somebody records what is launched
+tell:                                        ; launches are being recorded
   %heard = call ptr @PyObject_Vectorcall(ptr %tape, ptr %argv, i64 %count, ptr null)
   %deaf = icmp eq ptr %heard, null
   br i1 %deaf, label %fail, label %told

@@ -38,7 +38,7 @@ from .object_layouts import int_layout
 
 _SIG = C.CFUNCTYPE(None, C.c_void_p, C.c_int64, C.c_int64, C.c_int64)
 _found: dict = {}                        # key -> address of everything that is loaded
-# the same for what the cache brought and nobody has asked for
+# the same for what the cache brought and was not asked for yet
 _loaded: dict = {}
 _waiting: dict = {}                      # key -> entry of the cache that is loaded when asked for
 _asked: set = set()                      # keys of the bytes that were asked for
@@ -52,7 +52,7 @@ _exports: dict = {}
 _providers: dict = {}            # the beginning of a name -> what exports it
 _spent = threading.local()               # seconds
 _lock = threading.RLock()
-# what is called with the arguments of each launch, while somebody records them
+# what is called with the arguments of each launch, while they are recorded
 _tape = C.c_void_p()
 METH_FASTCALL, METH_KEYWORDS, METH_NOARGS, METH_O = 0x80, 0x2, 0x4, 0x8
 

@@ -324,7 +324,7 @@ def _remembered(op, attrs, kinds, arrays, layout, kind=None):
 
 
 def refuse(op, layout):
-    """Note that such calls are not launches, so that nobody tries again."""
+    """Note that such calls are not launches, so that it is not tried again."""
     if len(op.refused) > MOST_REFUSED:
         op.refused.clear()
     op.refused.add(layout)

@@ -61,7 +61,7 @@ class RowsInMemory:
         return all(s == size for s, (_, size) in zip(steps, self.arrays, strict=True))
 
     def is_in_pieces(self, program):
-        """Is a row made of adjacent pieces, one step after the other, whose places nobody asks?"""
+        """Is a row made of adjacent pieces, one after the other, and is no position asked for?"""
         return (len(self.reduced.sizes) == 2
                 and not any(isinstance(s, R.Reduce) and s.has_position for s in program.stages)
                 and self.follow(self.reduced.strides[1]))

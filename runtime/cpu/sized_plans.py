@@ -43,7 +43,7 @@ def by_sizes(make, outs, *arguments):
         return make(*outlines)
     facts = next(iter(known.values())).facts
     if facts.is_for_library:
-        # nobody calls a Python function there: planning itself runs on symbols, and chooses
+        # no Python function is called there: planning itself runs on symbols, and chooses
         # what changes nothing but speed by the sizes of now
         return make(*outlines)
     numbers = items(facts, PlansBySizes(make, outlines, list(known)), list(known.values()))

@@ -1,6 +1,6 @@
 """Recipes for calls of all sizes.
 
-A call whose sizes nobody has seen runs its op's planning code, which takes twenty times as long as
+A call of sizes that are new runs its op's planning code, which takes twenty times as long as
 a recipe. Where calls of one *kind* (the same op, types, numbers of dimensions, attributes) keep
 coming with other sizes, the planning code is run once on outlines, whose sizes are symbols. The
 words of the recipe that it comes to are numbers and expressions of these. From then on machine

@@ -20,7 +20,7 @@ from . import native
 _local = threading.local()
 _one_at_a_time = threading.RLock()
 POINTERS = 1 << 16  # no address is smaller, and hardly any number of a launch is larger
-ADDRESSES = 1 << 40  # no number of a launch is larger, but for addresses of what nobody told of
+ADDRESSES = 1 << 40  # no number of a launch is larger, but for addresses of unannounced memory
 
 
 class Tape:

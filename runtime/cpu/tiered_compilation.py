@@ -1,4 +1,4 @@
-"""Tiered compilation: a kernel that somebody waits for is compiled quickly first, and well later.
+"""Tiered compilation: a kernel that a call waits for is compiled quickly first, and well later.
 
 A recorded call asks for kernels while its caller waits for the result. Kernels with little work are
 compiled "in haste": without optimisation, in a quarter of the time. The caller gets the address of
@@ -8,7 +8,7 @@ compute the same bits: generators write every operation and its order, and LLVM 
 
 A background thread compiles well. It costs a busy process next to nothing: a module of several
 kernels is written under Python's lock in a few milliseconds, and LLVM runs without the lock. Only a
-fork waits for it. Kernels that were ordered, but that nobody waits for, come first. On a machine
+fork waits for it. Kernels that were ordered, but that no call waits for, come first. On a machine
 with one processor the thread takes a tenth of it.
 """
 import atexit
@@ -50,7 +50,7 @@ class PutOff(NamedTuple):
 _pending: dict[str, PutOff] = {}         # by key
 _ordered: dict[str, Callable] = {}       # key -> what writes it, of kernels that are ordered
 _behind: dict[int, str] = {}             # address of a trampoline -> the key of what is behind it
-_free: list[int] = []                    # trampolines that nobody has
+_free: list[int] = []                    # trampolines that are free
 _form = "usual"                          # of new kernels: see `form`
 
 
@@ -127,7 +127,7 @@ def runs_reference(elements):
 
 
 class form:
-    """Inside, all kernels that are new are "brief" until somebody says `compile_well`, or all are
+    """Inside, all kernels that are new are "brief" until `compile_well` is called, or all are
     "full", or it is as "usual": for tests."""
 
     def __init__(self, name):
@@ -165,7 +165,7 @@ def put_off(key, emit, address, place):
 
 
 def order(emits):
-    """Have kernels compiled that somebody is going to ask for: key -> what writes it."""
+    """Have kernels compiled that are going to be asked for: key -> what writes it."""
     if _form == "usual":
         _ordered.update(emits)
         _background.bell.set()
@@ -235,7 +235,7 @@ def _next_emits():
 
 
 def translating():
-    """The lock that the background holds while it is in LLVM, and nobody may fork."""
+    """The lock that the background holds while it is in LLVM, and the process may not fork."""
     return _background.translating
 
 
@@ -293,7 +293,7 @@ def _forked():
 
 
 def _end_background():
-    with translating(), lock():              # nobody is in LLVM when the process goes down
+    with translating(), lock():              # no thread is in LLVM when the process goes down
         _background.is_over = True
 
 

@@ -195,7 +195,7 @@ class Allocator:
     # ---- taking back ----
     def let_go(self, block: Block) -> None:
         """Nobody needs a block any more. May be called anywhere, inside of this class, too: it is
-        looked at when somebody asks for memory, or now, to mark what other streams have to do."""
+        looked at when memory is asked for, or now, to mark what other streams have to do."""
         self.dropped.append(block)
         if block.users and self.lock.acquire(blocking=False):
             try:
@@ -275,7 +275,7 @@ class Allocator:
                 block.users.add(stream)
 
     def empty_cache(self) -> None:
-        """Give segments that nobody uses back to the driver."""
+        """Give unused segments back to the driver."""
         with self.lock:
             self._release()
 

@@ -15,7 +15,7 @@ from ..ir.memory_spans import address
 if TYPE_CHECKING:
     from .driver import Driver
 
-SLOTS = 1 << 10                     # launches that may be under way before somebody waits for them
+SLOTS = 1 << 10                     # launches that may be under way before the host waits for them
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 
@@ -37,7 +37,7 @@ class Checks:
         self.free = deque(range(SLOTS))
 
     def words(self, stream: int) -> np.ndarray:
-        """Where the words lie, which are as nobody has written to them at first."""
+        """The address of the words, which are unwritten at first."""
         if not self.start:
             start = self.driver.allocate(self.device, SLOTS * 16)
             self._clean(start, SLOTS, stream)
@@ -59,7 +59,7 @@ class Checks:
             self.settle()
 
     def reset(self, slot: int, count: int, stream: int) -> None:
-        """Words as nobody has written to them."""
+        """Words as they are when nothing was noted."""
         self._clean(self.start + 16 * slot, count, stream)
 
     def _clean(self, start: int, count: int, stream: int) -> None:

@@ -1,4 +1,4 @@
-"""NVIDIA's driver, through its library alone. The library is looked for when somebody asks.
+"""NVIDIA's driver, through its library alone. The library is loaded when it is first used.
 
 Calls go through `ctypes`, which is enough for what is not hot; launches by machine code."""
 from __future__ import annotations

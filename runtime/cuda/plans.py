@@ -1,6 +1,6 @@
 """Plans: what an op does on a device for operands of some shapes, found out once.
 
-The op's own code runs on stand-ins of its operands, at addresses that are nobody's. The memory that
+The op's own code runs on stand-ins of its operands, at addresses without memory. The memory that
 it asks for and the kernels that it launches become steps, which are then taken for the operands at
 hand, and for those of every later call that are alike in shape, strides, type and alignment.
 

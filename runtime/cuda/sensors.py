@@ -1,5 +1,5 @@
 """What a device's sensors tell, through NVIDIA's management library (NVML), which comes with the
-driver. It is looked for when somebody asks."""
+driver. It is loaded when it is first used."""
 import ctypes as C
 import functools
 import sys

@@ -35,7 +35,7 @@ class DistNetworkError(DistError):
 
 
 class DistStoreError(DistError):
-    """An error of a store: nobody set a value in time.
+    """An error of a store: a value was not set in time.
 
     >>> import whet
     >>> issubclass(whet.distributed.DistStoreError, whet.distributed.DistError)

@@ -1,4 +1,4 @@
-"""The level of `func.batch`: ops are noted, and run in groups when somebody needs numbers."""
+"""The level of `func.batch`: ops are noted, and run in groups when numbers are needed."""
 from typing import Any
 
 import numpy as np
@@ -310,7 +310,7 @@ class PendingLevel(Level):
         except TypeError:
             return self.beneath(registry.apply, op, inputs, attrs)
         if found is None:
-            # with the tensor, whose id is nobody else's while it is kept
+            # with the tensor, whose id no other object has while it is kept
             found = self.views[key] = self.beneath(registry.apply, op, inputs, attrs), inputs[0]
         return found[0]
 

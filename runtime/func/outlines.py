@@ -77,7 +77,7 @@ def _like_on_device(array, where):
 
 
 def _like(array):
-    """An array like another one. What is large costs no memory until somebody writes to it."""
+    """An array like another one. What is large costs no memory until it is written to."""
     if array.flags.c_contiguous or not array.size:
         return np.zeros(array.shape, array.dtype)
     order = np.argsort([-abs(s) for s in array.strides], kind="stable")

@@ -14,7 +14,7 @@ from ..ops.argument_guards import guard as _guard
 from ..ops.docstrings import of_variant as _of_variant
 from ..ops.registry import check_tensors as _check_tensors
 
-# set where modules are made whose first values nobody will read
+# set where modules are made whose first values will not be read
 _left_out = contextvars.ContextVar("left out", default=False)
 
 

@@ -271,7 +271,7 @@ def _nll(input, target, weight, ignore_index, reduction):
         if bad.any():
             raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds.")
         return any_ignored
-    # On a device nobody waits for the answer: the kernel that reads by the target checks it.
+    # On a device nothing waits for the answer: the kernel that reads by the target checks it.
     any_ignored = devices.is_elsewhere(target._array) or ask(some_ignored, target)
     keep = target != ignore_index if any_ignored else None
     safe = F["where"](keep, target, 0) if any_ignored else target

@@ -96,6 +96,6 @@ class Observer:
         return False
 
     def carry_out(self, compute, used):
-        """Call `compute()`, which is ours, and calls nobody's code but that of the objects that it
+        """Call `compute()`, which is ours, and calls no code but that of the objects that it
         uses."""
         return compute()

@@ -275,7 +275,7 @@ class RecurrentBackwardOp(_StepsOp):
     """The steps back: (gradients of what the direction gives, of which only those of the states
     must be there; what it kept; w_hh; begins) -> the gradients of the kept sums, and of the states
     at the beginning, without what flows through the first product. `spends`: the gradients take the
-    place of the sums, which nobody reads again."""
+    place of the sums, which are not read again."""
 
     def __init__(self, cell):
         self.cell, n = cell, cell.states

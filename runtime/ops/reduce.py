@@ -104,7 +104,7 @@ def extremum_vjp(g, y, x, *, dim, keepdim, dtype=None):
     y, g = restore(y, x.shape, dim, keepdim), restore(g, x.shape, dim, keepdim)
     mask = (x == y) | ((x != x) & (y != y))
     share = mask.sum(dim=None if dim is None else list(dim), keepdim=True).to(x.dtype)
-    # chosen, not multiplied: an infinite gradient is nobody else's nan
+    # chosen, not multiplied: an infinite gradient makes no other one nan
     return [FUNCTIONS["where"](mask, g / share, 0.0)]
 
 

@@ -380,15 +380,15 @@ def ask(question, *tensors):
 
 
 def carry_out(compute, used):
-    """Call `compute()`, which is ours, and calls nobody's code but that of the objects that it
-    uses: where these are ours, too, whoever records need not look for other code."""
+    """Call `compute()`, which is ours, and calls no code but that of the objects that it
+    uses. If these are ours as well, a recorder need not look for other code."""
     return state.observers[-1].carry_out(compute, used) if state.observers else compute()
 
 
 apply = tensor_base.native_apply or apply_python
 def apply_without_operands(op, attrs):
     """`apply` for an op without operands, such as one that makes a tensor: in fewer steps where
-    nobody looks, as machine code has no recipes for these."""
+    nothing observes, as machine code has no recipes for these."""
     if state.flags & modes.SPECIAL:
         return apply(op, (), attrs)
     if (state.flags & modes.INFERENCE or devices.beyond is not None
@@ -415,7 +415,7 @@ def arrays_of(op, inputs):
             arrays.append(x._array)
         except AttributeError:
             if type(x) not in OPERANDS:
-                # It varies in a trace, but nobody records any more.
+                # It varies in a trace, but no recorder is there any more.
                 if hasattr(x, "__whet_tensor__"):
                     x = x.__whet_plain__()
                 elif isinstance(x, np.generic):      # what has elements is an array, or a mistake

@@ -26,7 +26,7 @@ def is_tensor_(obj):
 
 FUNCTIONS["is_tensor"] = FUNCTIONS.pop("is_tensor_")
 is_tensor_.__name__ = is_tensor_.__qualname__ = "is_tensor"
-is_tensor_.guarded = True        # it takes anything, and asks nobody what it is
+is_tensor_.guarded = True        # it takes anything, and calls no override
 
 
 _ASKING: set[types.CodeType] = set()

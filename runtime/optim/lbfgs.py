@@ -102,7 +102,7 @@ class LBFGS(Optimizer):
                 flat = is_flat(gradient)
             else:
                 self._move(t, direction)
-                # the last one's loss is nobody's business
+                # the loss after the last step is not used
                 if iteration != group["max_iter"]:
                     loss, gradient, used = as_float(reevaluate(closure)), self._gradient(), 1
                     flat = is_flat(gradient)

@@ -4,7 +4,7 @@ Machine code notes the calls that it makes in a log of its own (`native_log.py`)
 LISTENED is among the modes that the native entries of every thread are told. `Listener.start` sets
 that. What they do not make (calls without a recipe, those that a trace sees, launches of
 optimizers) is timed where Python runs it: functions that look at the clock stand in for those that
-make the calls. So nothing is asked while nobody listens.
+make the calls. So nothing is asked while no profiler runs.
 """
 import threading
 import time
@@ -203,7 +203,7 @@ class Listener:
         self.log.extend((what, name, start, end, thread(), code, at, None))
 
     def as_without(self, call, *args):
-        """`call(*args)` with the native entries as they are while nobody listens."""
+        """`call(*args)` with the native entries as they are while no profiler runs."""
         if tensor_base.native_apply is None:
             return call(*args)
         flags = modes.state.flags

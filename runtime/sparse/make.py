@@ -82,7 +82,7 @@ def _index(x: Any, name: str) -> Any:
 
 
 def _leaf(values: Any, requires_grad: bool) -> Any:
-    """The values of a tensor that nobody else has: those that were given stay as they are."""
+    """The values of a tensor, in memory of its own: those that were given stay as they are."""
     if requires_grad:
         return values.detach().requires_grad_()
     return values if values.requires_grad else values.detach()

@@ -63,7 +63,7 @@ class _Block:
                 if hasattr(x, "_array")]
 
     def check_versions(self):
-        """Raise where somebody wrote to an argument: a second run would do something else."""
+        """Raise where an argument was written to: a second run would do something else."""
         for (x, then), (_, now) in zip(self.versions, self.versions_now()):
             if now != then:
                 raise RuntimeError(

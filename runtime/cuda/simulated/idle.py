@@ -74,6 +74,6 @@ class IdleDriver(LibCuda):
         return int(block.ctypes.data)
 
     def copy_and_wait(self, to: int, source: int, size: int, stream: int) -> None:
-        if not FIRST <= to < END:            # words in which nobody has noted bad data
+        if not FIRST <= to < END:            # words in which no bad data were noted
             words = np.array([LEAST, MOST] * (size // 16 + 1), np.int64)
             C.memmove(to, words.ctypes.data, size)

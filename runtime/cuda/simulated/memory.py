@@ -39,7 +39,7 @@ class Mirror:
         return int(self.bytes.__array_interface__["data"][0]) + FENCE
 
     def intact(self) -> bool:
-        """Did nobody write across an end?"""
+        """Did nothing write across an end?"""
         return bool((self.bytes[:FENCE] == GUARD).all()
                     and (self.bytes[FENCE + self.size:] == GUARD).all())
 

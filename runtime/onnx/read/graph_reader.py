@@ -1,4 +1,4 @@
-"""From a GraphProto to a plan: names become slots, nodes steps, what nobody reads is left out."""
+"""From a GraphProto to a plan: names become slots, nodes steps, what is not read is left out."""
 from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
@@ -177,7 +177,7 @@ def check_arity(operator: Operator, inputs: tuple[int, ...]) -> None:
 
 
 def with_ends(steps: list[Step], lasting: set[int]) -> tuple[Step, ...]:
-    """The steps, each with the slots that nobody reads after it."""
+    """The steps, each with the slots that are not read after it."""
     found: list[Step] = []
     for step in reversed(steps):
         mine = {*step.inputs, *step.outputs, *(i for _, _, read in step.bodies for i in read)}

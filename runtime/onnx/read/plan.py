@@ -21,7 +21,7 @@ class Step:
     outputs: tuple[int, ...]
     settings: dict[str, Any]     # attributes
     bodies: tuple[tuple[str, "Plan", tuple[int, ...]], ...]   # subgraphs, and what they read here
-    spent: tuple[int, ...]       # slots that nobody reads after this step
+    spent: tuple[int, ...]       # slots that are not read after this step
 
     def __call__(self, slots: list[Any]) -> None:
         settings = self.settings

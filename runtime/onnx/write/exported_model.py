@@ -168,7 +168,7 @@ def with_sizes(
     if not dynamic.names:
         return Source.of(exported)
     refused: list[Exception] = []
-    # An image that is halved a few times has a size that is a multiple, which nobody may have said.
+    # An image that is halved a few times has a size that is a multiple, perhaps an unstated one.
     for most in MULTIPLES:
         dims = dynamic.dims(exported, most)
         try:

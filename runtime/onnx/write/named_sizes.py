@@ -162,7 +162,7 @@ class Dynamic:
         return list(dict.fromkeys(n for axes in self.inputs.values() for n in axes.values()))
 
     def dims(self, exported: Any, most: int = 1) -> Any:
-        """The sizes with their bounds. One whose bounds nobody states is a multiple of what its
+        """The sizes with their bounds. One without stated bounds is a multiple of what its
         size in the example and `most` have in common."""
         dims, jit = map(importlib.import_module, ("whet.jit.export.dims", "whet.jit"))
         example, names = self.sizes(exported), self.names

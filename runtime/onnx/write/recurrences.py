@@ -10,7 +10,7 @@ graph.
 
 The step of a node is that of the last slice that its operands come from. So what is made of one
 step's results alone, such as the product of a state and its weights, belongs to that step and is
-handed on. In a last step what nobody reads may be missing.
+handed on. In a last step what is not read may be missing.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Search:
         return self.with_readers(matched(steps, level, self.slice_of))
 
     def with_readers(self, r: Recurrence | None) -> Recurrence | None:
-        """A recurrence that knows who reads what it makes; None where somebody reads it before all
+        """A recurrence that knows who reads what it makes; None where it is read before all
         steps are done, or nothing is handed on."""
         if r is None or not r.roles.carried:
             return None

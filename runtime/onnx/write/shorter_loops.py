@@ -15,7 +15,7 @@ from .recurrences import Recurrence, Search
 
 
 def shortened(g: Graph) -> Graph:
-    """The graph with three steps of each loop. One whose other steps or slices somebody reads
+    """The graph with three steps of each loop. One whose other steps or slices are read
     stays as it is."""
     results = [v for v, _ in g.results]
     search = Search(g.nodes, results)

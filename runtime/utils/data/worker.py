@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 @dataclass
 class Job:
     """What all workers of a loader are given at their start. `seed`: that of the first epoch;
-    `own_generators`: this worker has random generators that nobody else uses (it is a process)."""
+    `own_generators`: this worker has random generators of its own (it is a process)."""
     source: Source
     workers: int
     seed: int
