@@ -3,7 +3,7 @@
 
 
 class DisableTorchFunctionSubclass:
-    """Inside, tensors have no say in what functions are."""
+    """Inside, overrides of tensors are not called."""
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Inside, neither tensors nor modes have a say."""
+    """Inside, overrides are not called: neither those of tensors nor those of modes."""
