@@ -7,8 +7,8 @@ that return their operand.
     %4 = exp(%3)
 
 A view is replaced by the tensor, or the earlier view of it, with the same address, sizes and
-strides. x * 1, x / 1 and x - 0 are x to the bit (x + 0 is not: -0 + 0 is 0). Such a result must be
-one that is only read, and so must be x, from there on.
+strides. x * 1, x / 1 and x - 0 are x to the bit (x + 0 is not: -0 + 0 is 0). From there on, neither
+such a result nor x may be written to.
 """
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from whet.passes.listing import Arrays, Listing
 from whet.passes.value_uses import Uses, following, is_view
 
 # (operation, which operand): the number that changes nothing
-ONES = {("mul", 0): 1, ("mul", 1): 1, ("div", 1): 1, ("sub", 1): 0}
+NEUTRAL = {("mul", 0): 1, ("mul", 1): 1, ("div", 1): 1, ("sub", 1): 0}
 
 
 def drop_identities(g: Listing) -> Listing:
-    """The list without them."""
+    """The list without such nodes."""
     nodes, root, arrays, visible = g.nodes, g.root, g.arrays, g.visible
     uses = Uses(nodes, root)
     out: list[Node] = []
@@ -40,8 +40,8 @@ def drop_identities(g: Listing) -> Listing:
         if is_view(node):
             for o in node.outs:
                 b = base[o] = base.get(node.ins[0], node.ins[0])
-                first = places.setdefault((b, *lying(arrays[b])), b)
-                first = places.setdefault((b, *lying(arrays[o])), o)
+                first = places.setdefault((b, *place_and_layout(arrays[b])), b)
+                first = places.setdefault((b, *place_and_layout(arrays[o])), o)
                 if (
                     first != o
                     and o not in visible
@@ -60,7 +60,7 @@ def drop_identities(g: Listing) -> Listing:
     return g.of(out)
 
 
-def lying(a: Array) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
+def place_and_layout(a: Array) -> tuple[int, tuple[int, ...], tuple[int, ...], str]:
     """The address, shape, strides and type of an array."""
     return a.__array_interface__["data"][0], a.shape, a.strides, a.dtype.str
 
@@ -82,7 +82,7 @@ def same_as(node: OpNode, arrays: Arrays) -> Ref | None:
         if (
             a.op == "arg"
             and type(x := node.ins[a.value]) is not Ref
-            and ONES.get((e.op, k)) == x
+            and NEUTRAL.get((e.op, k)) == x
             and str(x)[0] != "-"
             and e.args[1 - k] is S.arg(node.ins.index(refs[0]))
         ):

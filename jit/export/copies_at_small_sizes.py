@@ -1,8 +1,8 @@
 """Copies that a run at a size of 0 or 1 has no need of.
 
-`x.transpose(1, 2).contiguous()` copies in the example's run. Where a dimension is 1, the elements
-lie as wanted already, and the run has no such node. The graph that copies gives the same there, as
-long as nothing writes to the memory that would be shared.
+`x.transpose(1, 2).contiguous()` copies in the example's run. If a dimension is 1, the elements are
+in the wanted order already, and the run has no such node. The graph that copies gives the same
+there, as long as nothing writes to the memory that would be shared.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .recording import Recorded
 
 
 def with_copies(base: Recorded, run: Recorded) -> Recorded:
-    """A run with the numbers of values that another one has, and with the copies in it that only
-    the other one makes; itself where it differs from the other in more than these."""
+    """`run`, with the copies that only `base` makes, and with the numbers of values of `base`. If
+    the two differ in more than copies, it is `run` itself."""
     aligned = Aligned(base.nodes, run)
     return aligned.recorded() if aligned.copies and not aligned.failed else run
 

@@ -92,9 +92,9 @@ def holds(x: Any, what: Any) -> int | None:
 
 
 def self_description(owner: Any, held: list[tuple[str, Any]]) -> list[tuple[int, Any]] | None:
-    """Where a function or class holds what it says of itself: (offset, object) of each.
-
-    None where that is not plain. Of equal names all offsets are given."""
+    """Where a function or class holds its name, documentation and the like: (offset, object) of
+    each. None if one of them is not found. If an object is held several times, all offsets are
+    given."""
     out = []
     for name, x in held:
         if name in ("__dataclass_fields__", "__match_args__"):
