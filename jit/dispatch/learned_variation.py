@@ -47,15 +47,18 @@ class Learned:
 
     def __init__(self) -> None:
         self.arguments = VaryingArguments()
-        self.loose: set[Any] = set()         # places in Python's state where they do
-        self.fixed: set[Any] = set()         # those of these that Python went on from
-        # attributes that are others each time: do runs set them before they read them?
+        # keys of places in Python's state: those whose contents vary, and those that are guards
+        # for good, as Python has decided something by their contents
+        self.loose: set[Any] = set()
+        self.fixed: set[Any] = set()
+        # attributes that are others each time: those that runs may set before they read them, those
+        # that they do set first, and those that they read first
         self.suspected: set[tuple[int, str]] = set()
         self.set_first: set[SetFirst] = set()
         self.read_first: set[tuple[int, str]] = set()
-        # code would notice a Number: no number varies
+        # Does no number vary, and no NumPy array, because code would notice a stand-in of one?
         self.numbers_are_known = False
-        self.arrays_are_known = False        # the same of what stands for a NumPy array
+        self.arrays_are_known = False
         # what runs write to is copied even if that takes much memory
         self.keeps_copies = False
         # sizes that data decides were others than in a run before

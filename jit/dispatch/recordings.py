@@ -26,17 +26,18 @@ if TYPE_CHECKING:
     from ..replay.recording import Recording
     from .invocation import Args, Invocation, Kwargs
 
-PATHS = 8                        # recordings of one key
-# calls of each of them, on average, after which it is worth while to exchange one
+# At most so many recordings have one key: each call that fits none has compared all of them.
+PATHS = 8
+# If these served so many calls each, on average, one of them may be replaced by a new one.
 WORTH = 50
-# calls that a recording did not fit and none that it did: it is dropped
+# A recording that no call has fitted is dropped after so many that did not fit it.
 UNFIT = 20
-# calls that are not recorded as their sizes are equal by chance
+# So many calls are left unrecorded because their sizes are equal by chance: better ones may come.
 WAITS = 8
-# recordings of sizes that come for the first time, once there are many: two make a plan for a way
+# Once there are many recordings, so many more are made of sizes that are new. Two of one way
+# through the function make a plan for all sizes of that way.
 VENTURES = 6
-# eager calls in a row before each of these
-PATIENCE = 2
+PATIENCE = 2                     # eager calls in a row before each of these
 
 
 class Recordings:
