@@ -1,9 +1,9 @@
 """The cost of nodes: the bytes that they move between kernels, and their floating point operations.
 
-Bytes are those of operands and results, elements that lie in one place (an expanded view) counted
-once; a view moves nothing, a kernel of fused nodes only what it reads and gives. Operations are
-counted as the ops are defined: every function of an expression is one. Of
-recurrent layers they are those of their products.
+Bytes are those of operands and results. Elements in one place (an expanded view) count once. A view
+moves nothing, a kernel of fused nodes only what it reads and gives. Operations are counted as the
+ops are defined: every function of an expression is one. Of recurrent layers only the products
+count.
 """
 from __future__ import annotations
 

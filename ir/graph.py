@@ -1,10 +1,10 @@
 """Graphs: what a recorded run did, as a list of nodes over numbered values.
 
-A value is the memory that a tensor lay in (`ir/values.py`). A node reads some and makes others, in
-the order of the run: an op, a write, a draw of random numbers, a guard, a question (`ir/nodes.py`),
-or several nodes that passes made one (`ir/groups.py`, `ir/loops.py`). `ir/text.py` shows how a
-graph is written, a line a node, and `ir/parse.py` reads it back. A `cond` or `while_loop` is an op
-whose `bodies` are programs, shown under it.
+A value is the memory that a tensor was in (`ir/values.py`). Nodes read values and make others, in
+the order of the run. A node is an op, a write, a draw of random numbers, a guard or a question
+(`ir/nodes.py`). Passes merge several nodes into one (`ir/groups.py`, `ir/loops.py`). `ir/text.py`
+shows how a graph is written, a line a node, and `ir/parse.py` reads it back. A `cond` or
+`while_loop` is an op whose `bodies` are programs, shown under it.
 """
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ An op states its formula once, with operators and the functions of this module:
 
     softsign = lambda x: x / (1 + abs(x))
 
-Everything else is read off that expression: `evaluate` runs it with NumPy (the reference),
-`differentiate` gives its derivatives as expressions, `str` prints it, and each target has a table
+Everything else is derived from that expression. `evaluate` runs it with NumPy (the reference),
+`differentiate` gives its derivatives as expressions, and `str` prints it. Each target has a table
 from these primitives to its own code.
 
 An expression is typed by its arguments: arithmetic keeps the type of its operands, comparisons give

@@ -1,11 +1,11 @@
 """Sizes that are not known yet: integers with a value for now, and the expression that gives them
 for others.
 
-What plans a program for sizes (strides, kernels, the numbers that they are launched with, places in
-memory) does arithmetic and asks questions. Done on a `SymbolicSize`, the arithmetic is noted as an
-expression of a few symbols, and the answers as what must be so of other values for the plan to be
-theirs. So one run of the planning code gives the plans of all sizes that go the same way through
-it.
+Code that plans a program does arithmetic with sizes, and asks questions about them. It computes
+strides and places in memory, and chooses kernels and the numbers that they are launched with. If a
+size is a `SymbolicSize`, the arithmetic is noted as an expression of a few symbols. Answers are
+noted as conditions: the plan is right for all values that give the same ones. So one run of the
+planning code gives the plans of all sizes that go the same way through it.
 
 A `SymbolicSize` is no int: what needs one (an index in C, a key) does not get it, and the planning
 ends with `Unsized`. Nothing counts as constant merely because it was not asked about.

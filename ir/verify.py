@@ -1,9 +1,9 @@
 """Verifies a graph. Every pass must leave a valid one.
 
-Values are made once, before they are used; views lie in their operand's memory; every op is asked
-again, on stand-ins of the operands' types, what it makes; writes go into operands and results are
-there. Each kind of node knows what may be wrong with it (`Node.problem`). A graph that is wrong is
-shown, with the line that is.
+Values are made once, before they are used. Views are in their operand's memory. Every op is asked
+again, on stand-ins of the operands' types, what it makes. Operands that are written to exist, and
+so do the results. Each kind of node knows what may be wrong with it (`Node.problem`). A graph that
+is wrong is shown, with the line that is.
 """
 from __future__ import annotations
 

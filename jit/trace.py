@@ -128,8 +128,8 @@ class Traced(native_entry.Entry):
     _drift = property(lambda self: self._calls.refusals.drift)
 
     def explain(self, data: bool = False, full: bool = False) -> Any:
-        """What became of the calls, why, and what to do about it, in one screen; `full` adds
-        graphs, guards and what was not fused of every recording; `data` gives all of it as a
+        """What became of the calls, why, and what to do about it, in one screen. `full` adds, for
+        every recording, its graphs, its guards and what was not fused. `data` gives all of it as a
         dict."""
         if data:
             return explain.facts(self)
@@ -204,28 +204,28 @@ def trace(fn: Callable[..., Any] | None = None, example_inputs: Any = None, *, s
     >>> f(whet.zeros(2)), f(whet.ones(2))
     (tensor([0.7616, 0.7616]), tensor([0.9951, 0.9951]))
 
-    `strict=True` raises where the function cannot be compiled, in place of running it eagerly.
+    `strict=True` raises an error if the function cannot be compiled, instead of running it eagerly.
     `example_inputs` (a tensor or a tuple of arguments) and `example_kwarg_inputs` are for a first
-    call at once; they are not needed, other than for `save`.
+    call at once. They are not needed, except for `save`.
 
-    `verify` says which calls are compared with eager ones. "first": a new program is run on copies
-    of what the run that it was made from was given, and must give its bits; where that run writes
-    to much, it is the next call's run instead. "sample" (the default) goes on: calls 16, 32, 64,
-    ... of a recording, fewer where this would take more than a hundredth of the time, are made
-    eagerly and recorded again, and must come to the same. "always": every call is; results are
-    eager's, nothing is faster, and what a trace would miss is found at once.
-    "off": none.
+    `verify` says which calls are compared with eager ones:
 
-    `rewrites` names what may change bits, each within the bounds that its file in `passes/` states:
-    "fold_batch_norm" (eval-mode batch norms go into the weights before them) and "reassociate"
-    (products of matrices in the cheapest order, numbers in one). Calls through which gradients flow
-    are left as they are; `explain()` says what was done.
+    - "first": a new program is run on copies of the inputs of the recorded run, and must give its
+      bits. If the run writes to much memory, the program is compared with the next call instead.
+    - "sample", the default: the same, and calls 16, 32, 64, ... of a recording are made eagerly and
+      recorded again. There are fewer if this would take more than a hundredth of the time.
+    - "always": every call is made eagerly and compared: what a trace would miss is found at once.
+    - "off": none.
 
-    A call whose tensors have other sizes is made eagerly once, and its program is made like the one
-    of the sizes before. `dynamic=False` records each size on its own; a dict from names of
-    arguments to dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which may differ:
-    these are compiled at their first call however many there are, and others are recorded on their
-    own.
+    `rewrites` names optimisations that may change bits, within the bounds that the file of each in
+    `passes/` states. "fold_batch_norm" puts eval-mode batch norms into the weights before them.
+    "reassociate" multiplies several matrices in the cheapest order, and merges numbers into one.
+    Calls through which gradients flow are left as they are. `explain()` says what was done.
+
+    A call whose tensors have other sizes is made eagerly once, and its program is derived from one
+    for other sizes. `dynamic=False` records each size on its own. A dict from names of arguments to
+    dimensions (`{"x": {0: whet.jit.Dim("batch", max=64)}}`) says which sizes may differ. These are
+    compiled at their first call, however many there are; all others are recorded on their own.
 
     `check_trace`, `check_inputs` and `check_tolerance` are PyTorch's, for what `verify` says.
     """

@@ -12,8 +12,8 @@ never in memory as a whole. A row of a product depends on one row of its first o
 row of a row program on one row. So rows can be computed in any order: no bit changes.
 
 Nothing else may read the values between, and nothing may write meanwhile to what the chain reads.
-Chains pay off where these values would not fit into the cache, and where the second operands are
-not much larger than a cache, because every block of rows reads them.
+Chains pay off if these values would not fit into the cache. The second operands must not be much
+larger than a cache, because every block of rows reads them.
 """
 from __future__ import annotations
 

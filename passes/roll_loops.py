@@ -9,11 +9,11 @@ rounds.
 
 Here a is %0, then %3 of the round before; b is %1; c is %10, then what is 128 bytes further on.
 
-A round reads values that are the same in all rounds, values that the round before made (*carried*),
-and consecutive parts of a memory, such as rows of a tensor or what an earlier loop made. Values
-that are read of every round afterwards are *kept*: they are stored in one piece of memory, one
-round after the other, and views after the loop read them. The last round is not rolled, so that
-ordinary nodes make what is visible outside.
+A round reads values of three kinds. Some are the same in all rounds. Some were made by the round
+before (*carried*). Some are consecutive parts of a memory, such as rows of a tensor or what an
+earlier loop made. If a value of every round is read afterwards, it is *kept*: the rounds store it
+one after the other in one piece of memory, and views after the loop read it. The last round is not
+rolled, so that ordinary nodes make what is visible outside.
 
 Only nodes that compute are rolled: no write, no guard, nothing that may fail, nothing that is
 visible. The kernels are those of the unrolled list, in its order: no bit changes.

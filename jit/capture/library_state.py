@@ -1,5 +1,6 @@
-"""Notices when a recorded run changes a library: an attribute of a module, class or function that
-is not the user's, as in `math.exp = mine` or `np.version.seen = True`. Such a run is not recorded.
+"""Notices when a recorded run changes a library, as in `math.exp = mine` or
+`np.version.seen = True`. Such a run is not recorded. A library's state are the attributes of all
+modules, classes and functions that are not the user's.
 
 Attributes that code reads by name are compared before each replay. This is about all others, which
 are too many to compare. Attributes that a library loads at their first use are no changes.

@@ -1,5 +1,8 @@
 """An exported function: a graph of its own, with its constants, that is called as the function
-was."""
+was.
+
+`compile`, `to_onnx`, `save` and the like import what they need when they are called. Libraries
+alone are thirty modules, which a process that only calls exported functions never loads."""
 
 from __future__ import annotations
 

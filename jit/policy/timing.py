@@ -6,10 +6,10 @@ these, so that short calls take longer in a round than otherwise: it begins only
 been made for a while. While the recording's kernels wait to be compiled well
 (`cpu/tiered_compilation.py`), the next round comes soon. Of each kind the shortest counts: what
 else the machine does only makes calls longer. Where gradients flow back through the replays, the
-backward counts too. Eager calls take the place of replays only where they are shorter by a margin,
-until another round finds otherwise: a round that was wrong is put right by the next. The distance
-between rounds grows with the calls so far, and with what the slower kind costs, so that all rounds
-together cost next to nothing.
+backward counts too. Eager calls take the place of replays only if they are shorter by a margin,
+until another round finds otherwise. So a round that was wrong is corrected by the next. The
+distance between rounds grows with the calls so far, and with what the slower kind costs. So all
+rounds together cost next to nothing.
 """
 import math
 import threading

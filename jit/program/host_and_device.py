@@ -2,8 +2,8 @@
 orders them.
 
 What the host computes from its own numbers (learning rates, step counts) comes first. The rest
-stays in order: lists of the device's nodes, and between them, one by one, the host's nodes that
-read the device's results, and copies from one to the other."""
+stays in order, as lists of the device's nodes. Between the lists are the host's nodes that read the
+device's results, one by one, and copies from one to the other."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,9 +1,9 @@
 """Finds, for what differs between two lists of the same nodes, an expression of the sizes.
 
-Nothing is fitted to numbers: a differing attribute or number must be one of the few things that a
-size of a tensor becomes, for tensors that its node reads. It is a product of some of their sizes, a
-reciprocal of it, what a variance makes of it (see `COUNTED`), or the size of a view that its other
-sizes determine. If none of these, or more than one, matches both lists, the planning ends with
+Nothing is fitted to numbers. An attribute or number that differs must be one of a few functions of
+the sizes of tensors that its node reads. These are a product of some of the sizes, its reciprocal,
+what a variance makes of it (see `COUNTED`), and the size of a view that its other sizes determine.
+If none of these, or more than one, matches both lists, the planning ends with
 `Unsized`."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Describes a traced function: the graphs of its recordings, where each tensor and guard comes
-from, what was not fused and why, and what a replay moves, computes and holds."""
+"""Describes a traced function: the graphs of its recordings, and where each tensor and guard comes
+from. It says what was not fused and why, and what a replay moves, computes and holds."""
 from __future__ import annotations
 
 import math

@@ -1,11 +1,10 @@
-"""The short way into a replay: what a recording compares as a table for machine code, which walks
-it and launches the program.
+"""Makes the table of a recording: what it compares and does, as data for machine code.
 
-A recording that is one list of launches becomes a table with the launches, the steps that build its
-result, and where new values of Python's state are laid: such a call enters no Python at all. For
-the others the table has the guards alone, and a Python function made for the recording does the
-rest. See `passes/lower_llvm/calls/traced_calls.py` for the tables. A call that no table fits goes
-the long way: see `dispatch`.
+If a recording is one list of launches, the table has all of it: guards, launches, the steps that
+build the result, and where new values of Python's state are put. Such a call enters no Python at
+all. Otherwise the table has the guards alone, and a Python function made for the recording does the
+rest. `passes/lower_llvm/calls/traced_calls.py` has the code that goes through tables. A call that
+no table fits is made by `dispatch`.
 """
 from __future__ import annotations
 

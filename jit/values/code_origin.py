@@ -1,8 +1,8 @@
 """Where code, functions and classes come from: whet, Python, a library that whet works with, or
 the user.
 
-A module is what the import system has loaded as it: it is in `sys.modules` under the name
-in its spec, and its file is where the packages of that name are. Code belongs to the module
+A module is known by what the import system says of it: it is in `sys.modules` under the name in its
+spec, and its file is where the packages of that name are. Code belongs to the module
 whose globals it runs with, a class to the module that leads to it. What a file is called, or what a
 function or a module says of itself, decides nothing.
 """

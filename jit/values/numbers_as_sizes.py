@@ -1,9 +1,9 @@
 """Whole Python numbers that become sizes, given as sizes.
 
-A number that the function slices or makes tensors by (`cache[:, :pos + 1]`) goes where sizes go.
-So it is given to a recording as the size of a tensor that has no memory, and all that follows sizes
-follows it: calls with other numbers are made like this one, or replayed without a run, and in
-machine code.
+Some numbers are used where sizes are: the function slices by them, or makes tensors of such a size
+(`cache[:, :pos + 1]`). A recording gets such a number as the size of a tensor without memory. So
+everything that follows sizes follows the number as well. Calls with other numbers are recorded like
+this one, or replayed without a run, also by machine code.
 """
 from __future__ import annotations
 

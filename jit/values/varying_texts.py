@@ -1,9 +1,10 @@
 """Texts of numbers that vary: `print(f"loss {loss:.3f}")`.
 
-A formatted Number is plain text, whose later use is not observed. But if the code shows that the
-text goes into one f-string, or into the places of one template (`"%.3f" % loss`), and that straight
-into a recorded call (see `outside_calls.py`), a replay can format it again. `sources` finds that
-out from the bytecode. If the text of a Number goes another way, its value becomes a guard.
+A formatted Number is plain text, whose later use is not observed. A replay can format it again if
+the code shows two things. The text goes into one f-string, or into the places of one template
+(`"%.3f" % loss`). The result goes straight into a recorded call (see `outside_calls.py`). `sources`
+finds that out from the bytecode. If the text of a Number goes another way, its value becomes a
+guard.
 
 What fills a template is a tuple on the stack of a frame, which cannot be read. It is among the
 youngest objects that the garbage collector knows."""

@@ -1,8 +1,8 @@
 """Runs a program without writing to any of its inputs.
 
-What it writes to is copied just before its first launch that does so, and let go of after the last
-one that needs it; so is the memory of what it makes. Digests of what it held are left. Large copies
-use those parts of the arena that are unused meanwhile.
+An input that it writes to is copied just before the first launch that does so. The copy is freed
+after the last launch that needs it, and so is memory for results. Digests of their contents are
+left. Large copies use those parts of the arena that are unused meanwhile.
 """
 from __future__ import annotations
 
