@@ -6,14 +6,17 @@ value.
     write relu(%2)                                  %2 = relu(%6)
 
 So they can be fused with what comes before and after, which no write can. The value that is seen at
-the end keeps its number; those it had before get new ones. Only where the value is memory of its
-own, made by a kernel that takes in pointwise operations, without views, and where the operation's
-result has its type.
+the end keeps its number; those it had before get new ones.
+
+The value must be memory of its own, without views, and made by a kernel that can take in pointwise
+operations. The operation's result must have its type.
 """
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from whet.ir.graph import Node, OpNode, Ref, Write
-from whet.passes.listing import Listing
+from whet.passes.listing import Arrays, Listing
 
 from .fuse_epilogues import contraction
 from .fuse_pointwise import fusible
@@ -21,49 +24,49 @@ from .fuse_pointwise import fusible
 
 def in_place_to_new(g: Listing) -> Listing:
     """The list without such writes. It has new values."""
-    nodes, root, arrays = g.nodes, dict(g.root), list(g.arrays)
-    maker, views = {}, {r for n, r in root.items() if n != r}
-    for i, node in enumerate(nodes):
-        for o in node.outs:
-            maker[o] = i
-    out = list(nodes)
-    for i, node in enumerate(nodes):
-        if (
-            not isinstance(node, Write)
-            or node.op.family != "pointwise"
-            or node.attrs
-            or node.op.result is not None
-        ):
+    out, root, arrays = list(g.nodes), dict(g.root), list(g.arrays)
+    # value -> the position of the node that made it last
+    maker = {o: i for i, node in enumerate(out) for o in node.outs}
+    viewed = {base for value, base in root.items() if value != base}
+    for i, write in enumerate(out):
+        if not _is_pointwise_write(write):
             continue
-        y = node.ins[0]
+        y = write.ins[0]
         k = maker.get(y)
-        if k is None or y in views or root[y] != y or out[k].outs != [y]:
+        if k is None or y in viewed or root[y] != y or out[k].outs != [y]:
             continue
-        now, before = out[i], out[k]         # operands may have been renamed
-        assert isinstance(now, Write)
-        made = now.as_value(int(y))
-        if not (fusible(made, arrays) and (fusible(before, arrays) or contraction(before, arrays))):
+        made = write.as_value(int(y))
+        if not _can_be_fused(out[k], made, arrays):
             continue
-        if (
-            made.op.plan([arrays[x] if type(x) is Ref else x for x in made.ins])[2].np
-            != arrays[y].dtype
-        ):
-            continue
-        earlier = len(arrays)
+        earlier = len(arrays)                # the value before this write
         arrays.append(arrays[y])
         root[earlier] = earlier
         out[i] = made
         for at in range(k, i + 1):
-            out[at] = _renamed(out[at], y, earlier, at < i)
+            out[at] = _renamed(out[at], y, earlier, makes=at < i)
         maker[earlier], maker[y] = k, i
     return Listing(out, root, arrays, g.visible)
 
 
-def _renamed(node: Node, old: Ref, new: int, outs: bool) -> Node:
-    """The node with another number for a value that it reads, or (with `outs`) makes."""
-    if not any(x == old for x in node.refs()) and not (outs and old in node.outs):
+def _is_pointwise_write(node: Node) -> TypeGuard[Write]:
+    """Does a node write what a pointwise op gives for each element?"""
+    return (isinstance(node, Write) and node.op.family == "pointwise" and not node.attrs
+            and node.op.result is None)
+
+
+def _can_be_fused(before: Node, made: OpNode, arrays: Arrays) -> bool:
+    """Can a kernel that made a value take in this op, whose result has the type of the value?"""
+    if not (fusible(made, arrays) and (fusible(before, arrays) or contraction(before, arrays))):
+        return False
+    _, _, result = made.op.plan([arrays[x] if type(x) is Ref else x for x in made.ins])
+    return bool(result.np == arrays[made.outs[0]].dtype)
+
+
+def _renamed(node: Node, old: Ref, new: int, makes: bool) -> Node:
+    """The node with another number for a value that it reads, or, with `makes`, that it makes."""
+    if not any(x == old for x in node.refs()) and not (makes and old in node.outs):
         return node
     ins = tuple([Ref(new) if type(x) is Ref and x == old else x for x in node.ins])
-    if outs and old in node.outs and isinstance(node, OpNode):
+    if makes and old in node.outs and isinstance(node, OpNode):
         return node.to(ins, [new if o == old else o for o in node.outs])
     return node.of(ins)
