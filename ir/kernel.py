@@ -18,11 +18,18 @@ Sizes = tuple[int, ...]
 
 SMALL = 8               # an edge below this is not worth a transposed tile
 LONG = 16               # an edge of this is worth more than rows that are short and not contiguous
-TILE = 64               # rows of a panel of tiles, and columns of a tile
+TILE = 64               # rows of a panel, and columns of a tile
+PANELS = "tiles", "packed"      # spaces whose two last dimensions are walked together
 APART = 4               # elements that lie no farther apart are read with what is between them
 # an inner dimension longer than two of these is cut into pieces: there may be nothing else to share
 # out
 CHUNK = 8192
+COLUMNS = 32            # a row of at most so many elements is short
+PICKED = 15             # the same, where rows are picked in tables
+PACKED = 16             # operands that a kernel lays out anew, of elements of at most WORD bytes
+WORD = 8
+# the numbers of columns for which that is worth it, by the letter of an operand: see `Pointwise`
+WORTH = {"b": (2, COLUMNS), "o": (3, COLUMNS), "p": (SMALL, 16)}
 
 
 @dataclass(frozen=True)
@@ -34,11 +41,15 @@ class Pointwise:
     rows    an odometer over outer dimensions, and a run of elements along the inner one
     tiles   as rows, with the last two dimensions cut into tiles: an operand that runs along the
             other one is turned in cache
+    packed  as rows, with TILE short rows walked as one run: an operand that is not dense over both
+            dimensions is laid out so in cache
 
     `access` has a letter for each operand, how it moves along the inner dimension: v(ector) to the
     next element, s(ame) not at all, g(ather) by a stride, t(ransposed) by a stride, but to the next
     element along the other dimension of the tile. A digit is a gather whose stride is so many
-    elements, and r(everse) one to the element before.
+    elements, and r(everse) one to the element before. In a packed walk v is dense over both
+    dimensions, s one element for both, o(ne) one element for each row, b(and) the same row again
+    and again, and p(art) rows with something between them.
     """
     roots: tuple[scalar.Expr, ...]
     dtypes: tuple[str, ...]         # of the inputs
@@ -139,6 +150,46 @@ def plan(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], input
     return Walk("tiles", "".join(turned), walk.shape, walk.strides)
 
 
+def packed(shape: Sizes, strides: Sequence[Sizes], itemsizes: Sequence[int], inputs: int,
+           picks: Sequence[scalar.Expr] = ()) -> Walk | None:
+    """The way to walk short rows that are dense in the results, many as one run; None where rows
+    are long or few, or an operand is not made of runs. `picks`: what is picked in tables, which
+    must be whole rows."""
+    sizes, steps = collapse(shape, strides, inputs)
+    if len(sizes) < 2 or sizes[-1] > COLUMNS or sizes[-2] < SMALL:
+        return None
+    access = [_packed_access(s, b, sizes[-1]) for s, b in zip(steps, itemsizes)]
+    anew = [(a, b) for a, b in zip(access, itemsizes) if a not in ("v", "s")]
+    if (not 0 < len(anew) <= PACKED or any(a != "v" for a in access[inputs:])
+            or not all(_worth_packing(a, b, sizes[-1], bool(picks)) for a, b in anew)
+            or any(not _picks_rows(e, access, sizes[-1]) for e in picks)):
+        return None
+    return Walk("packed", "".join(access), sizes, tuple(steps))
+
+
+def _picks_rows(pick: scalar.Expr, access: Sequence[str], columns: int) -> bool:
+    """Is what is picked a short row for each row of the walk?"""
+    return (columns <= PICKED and access[pick.args[0].value] == "b"
+            and all(access[k] in ("o", "s") for k in scalar.uses(pick.args[1])))
+
+
+def _packed_access(step: Sizes, itemsize: int, columns: int) -> str:
+    """The letter of an operand in a packed walk; g where it has none there."""
+    row, element = step[-2:]
+    if element == itemsize:
+        if row == columns * itemsize:
+            return "v"
+        return "b" if not any(step[:-1]) else "p"
+    return "g" if element else "o" if row else "s"
+
+
+def _worth_packing(access: str, itemsize: int, columns: int, picks: bool) -> bool:
+    """Is it worth it to lay out an operand of this letter anew?"""
+    least, most = WORTH.get(access, (1, 0))
+    least = 2 if picks else least
+    return itemsize <= WORD and least <= columns <= most
+
+
 def anyhow(shape: Sizes, strides: Sequence[Sizes], inputs: int) -> Walk:
     """A walk along the longest dimension, an element at a time, for which one kernel does
     whatever the strides are."""
@@ -194,7 +245,7 @@ def units(walk: Walk) -> int:
     if walk.space == "flat":
         return walk.shape[0]
     outer = list(walk.shape[:-1])
-    if walk.space == "tiles":
+    if walk.space in PANELS:
         outer[-1] = -(-outer[-1] // TILE)
     return prod(outer) * pieces(walk)
 
@@ -209,7 +260,7 @@ def tables(walk: Walk) -> list[int]:
     """What a kernel needs to know of a walk that is not flat, as one list of integers:
 
     the inner size, that of a piece, by how much the place of a piece grows with its number (0 if
-    there is one); each operand's inner stride; for tiles the number of rows and each operand's row
+    there is one); each operand's inner stride; for panels the number of rows and each operand's row
     stride; then the number of outer dimensions and, from the innermost to one past the outermost:
     the sizes, the strides of each operand, and the strides less what the dimensions inside have
     moved, the step when those wrap. Pieces, if there are several, are the innermost of these
@@ -219,7 +270,7 @@ def tables(walk: Walk) -> list[int]:
     head = [n, CHUNK if cut > 1 else n, CHUNK if cut > 1 else 0, *(s[-1] for s in walk.strides)]
     sizes = list(walk.shape[:-1])
     steps = [list(s[:-1]) for s in walk.strides]
-    if walk.space == "tiles":
+    if walk.space in PANELS:
         head += [walk.shape[-2], *(s[-2] for s in walk.strides)]
         sizes[-1] = -(-sizes[-1] // TILE)
         for s in steps:

@@ -243,14 +243,12 @@ def _walked(node: Picks, arrays: Arrays, outs: Sequence[int]) -> bool:
     shape = arrays[outs[0]].shape
     made = [arrays[o] for o in outs]
     strides = [np.broadcast_to(a, shape).strides for a in operands] + [a.strides for a in made]
-    walk = K.plan(
-        shape, strides, [a.itemsize for a in (*operands, *made)], len(operands)
-    )
-    read = [
-        [i for i in S.uses(e.args[1]) if i < len(operands)]
-        for e in S.walk(*part.roots)
-        if e.op == "pick"
-    ]
+    sizes = [a.itemsize for a in (*operands, *made)]
+    picks = [e for e in S.walk(*part.roots) if e.op == "pick"]
+    if K.packed(shape, strides, sizes, len(operands), picks):
+        return True
+    walk = K.plan(shape, strides, sizes, len(operands))
+    read = [[i for i in S.uses(e.args[1]) if i < len(operands)] for e in picks]
     slices = any(
         all(walk.access[i] == "s" for i in r) and any(prod(operands[i].shape) > 1 for i in r)
         for r in read

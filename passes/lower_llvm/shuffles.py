@@ -160,3 +160,19 @@ def store_apart(f: Fn, x: Val, p: Val, k: int) -> None:
         mine = [not (at + i) % k for i in range(n)]
         spread = f.shuffle(x, None, [(at + i) // k for i in range(n)])
         f.mstore(spread, f.bytes_at(p, at * BYTES[x.elem]) if at else p, f.vector("i1", mine))
+
+
+def transposed(f: Fn, rows: list[Val]) -> list[Val]:
+    """The columns of a square of vectors, by exchanging halves of ever smaller squares."""
+    n = len(rows)
+    half = n // 2
+    while half:
+        low = [i - half + n if i & half else i for i in range(n)]
+        high = [i + n if i & half else i + half for i in range(n)]
+        rows = list(rows)
+        for r in range(n):
+            if not r & half:
+                a, b = rows[r], rows[r + half]
+                rows[r], rows[r + half] = f.shuffle(a, b, low), f.shuffle(a, b, high)
+        half //= 2
+    return rows

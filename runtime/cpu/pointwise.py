@@ -186,7 +186,8 @@ def _fitting(outs, shape, dtype):
 class Typed:
     """An op on operands of known types: its expressions, the types of its results, and the kernels
     used so far. `needs_no_kernel`: the reference gives the same bits as a kernel."""
-    __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled", "needs_no_kernel")
+    __slots__ = ("roots", "names", "dtypes", "sizes", "kernels", "compiled", "needs_no_kernel",
+                 "picks")
 
     def __init__(self, op, inputs, outs):
         self.names: tuple[Any, ...] = tuple(
@@ -206,12 +207,21 @@ class Typed:
         self.sizes = [a.dtype.itemsize for a in inputs] + [t.itemsize for t in self.dtypes]
         self.compiled = None not in self.names and os.environ.get("WHET_CPU") != "numpy"
         self.needs_no_kernel = S.has_one_value(self.roots, self.names)
+        self.picks = [e for e in S.walk(*op.roots) if e.op == "pick"]
         self.kernels = {}
 
     def described(self, *walk):
         """The kernel for one way through memory: its space, its access, and whether it streams."""
         return K.Pointwise(self.roots, self.names, tuple(FROM_NUMPY[t].short for t in self.dtypes),
                            *walk)
+
+    def walk(self, shape, strides, anyhow):
+        """The way through operands of these strides."""
+        inputs = len(self.names)
+        if anyhow:
+            return K.anyhow(shape, strides, inputs)
+        packed = K.packed(shape, strides, self.sizes, inputs, self.picks)
+        return packed or K.near(K.plan(shape, strides, self.sizes, inputs), self.sizes)
 
     def kernel(self, walk, stream, elements):
         """(the kernel's address, its nanoseconds per element). None if there is no compiled form,
@@ -250,10 +260,10 @@ class _Plan:
             return
         steps = [a.strides if a.shape == shape else K.spread(a, shape) for a in inputs]
         sizes = typed.sizes
-        walk = (K.anyhow(shape, steps + strides, len(inputs)) if anyhow else K.near(
-            K.plan(shape, steps + strides, sizes, len(inputs)), sizes))
+        walk = typed.walk(shape, steps + strides, anyhow)
         run = (walk.shape[-1] * sizes[-1]
-               if len(strides) == 1 and walk.space != "tiles" and walk.access[-1] == "v" else 0)
+               if len(strides) == 1 and walk.space in ("flat", "rows") and walk.access[-1] == "v"
+               else 0)
         stream = run >= 4096 and self.total * sizes[-1] >= _cache_bytes()
         self.take(typed, walk, stream)
 

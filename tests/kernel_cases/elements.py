@@ -12,12 +12,14 @@ from . import FAR, FLOATS, INTS, LAYOUTS, NEAR, Case, Family, graded, op
 
 class Pointwise(Family):
     generators = ("pointwise.emit",)
-    kinds = "pointwise/flat/", "pointwise/rows/", "pointwise/rows/r", "pointwise/tiles/"
+    kinds = tuple(
+        f"pointwise/{way}" for way in ("flat/", "rows/", "rows/r", "tiles/", "packed/"))
 
     def cases(self):
         yield from self.lines_and_rows()
         yield from self.backwards()
         yield from self.tiles()
+        yield from self.packed()
         yield from self.complex_numbers()
         yield from self.forms()
 
@@ -79,6 +81,29 @@ class Pointwise(Family):
                 f"turned {dtype}",
                 lambda a, b: (whet.where(a == b, a, b), a != b),
                 [op(dtype, 9, 37, layout="turned"), op(dtype, 9, 37)],
+            )
+
+    def packed(self):
+        """Rows of few elements beside a number for each of them, one row for all, parts of wider
+        rows, and a number for each of several tables."""
+        for dtype, rows, n in itertools.product(
+            ("f4", "f8", "i1"), (8, 63, 64, 65, 130), (2, 3, 5, 8, 9, 16, 17, 31, 32, 33)
+        ):
+            yield Case(
+                f"packed {dtype} {rows} {n}",
+                lambda a, b, c, d: (light(a, b), light(b, a) + c, light(a, c) * d),
+                [op(dtype, 2, rows, n), op(dtype, 2, rows, 1), op(dtype, n), op(dtype, 2, 1, 1)],
+            )
+            yield Case(
+                f"packed parts {dtype} {rows} {n}",
+                lambda a, b: (light(a, b[:, :-1]), light(b[:, 1:], b[:, :1])),
+                [op(dtype, rows, n), op(dtype, rows, n + 1)],
+            )
+        for dtype in (*FLOATS, *INTS, "?", "c8", "c16"):
+            yield Case(
+                f"packed {dtype}",
+                lambda a, b, c: (whet.where(a == b, a, c), a != c),
+                [op(dtype, 70, 9), op(dtype, 70, 1), op(dtype, 9)],
             )
 
     def complex_numbers(self):
@@ -195,7 +220,7 @@ class Taps(Family):
                 yield Case(
                     f"planes {dtype} {n}",
                     graded(lambda x, k, w: grid_sampling.sums_op(
-                        x, k.expand(2, n), w.expand(2, n), taps=1), 0, 2),
+                        x, k.expand(2, -1), w.expand(2, -1), taps=1), 0, 2),
                     [op(dtype, 2, 3, 19, layout="spread" if n % 2 else "wide"),
                      op("i4", n, below=19), op(dtype, n)],
                 )
@@ -203,7 +228,7 @@ class Taps(Family):
                 f"line {mode} {dtype} {n}",
                 lambda x, k, w: (
                     grid_sampling.sums_op(x, k, w, taps=1),
-                    grid_sampling.spread_op(w.unsqueeze(-2), k, taps=1, size=n),
+                    grid_sampling.spread_op(w.unsqueeze(-2), k, taps=1, size=w.shape[0]),
                     *grid_sampling.products_op(x, w.unsqueeze(-2).expand(3, -1), k, k),
                 ),
                 [op(dtype, 3, n + 1), op("i4", n, below=n + 2), op(dtype, n)],

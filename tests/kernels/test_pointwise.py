@@ -67,6 +67,25 @@ def test_plan(shape, strides, space, access):
     assert (w.space, w.access) == (space, access)
 
 
+@pytest.mark.parametrize("shape,strides,access", [
+    ((64, 3), [(12, 4), (4, 0), (12, 4)], "vov"),
+    ((64, 3), [(12, 4), (0, 4), (12, 4)], "vbv"),
+    ((64, 8), [(32, 4), (64, 4), (32, 4)], "vpv"),
+    ((5, 64, 8), [(4, 0, 0), (8, 0, 4), (2048, 32, 4)], "spv"),
+    ((5, 64, 8), [(256, 4, 0), (0, 0, 4), (2048, 32, 4)], "obv"),
+    ((64, 3), [(12, 4), (64, 4), (12, 4)], None),              # parts of rows are read as they are
+    ((64, 2), [(8, 4), (4, 0), (8, 4)], None),                 # hardly a row
+    ((64, 8), [(32, 4), (32, 4), (32, 4)], None),              # one run as it is
+    ((64, 8), [(32, 4), (64, 8), (32, 4)], None),              # an operand of no runs
+    ((64, 8), [(32, 4), (4, 0), (64, 4)], None),               # gaps in the result
+    ((4, 8), [(32, 4), (4, 0), (32, 4)], None),                # few rows
+    ((64, 33), [(132, 4), (4, 0), (132, 4)], None),            # long ones
+])
+def test_short_rows_are_packed(shape, strides, access):
+    walk = K.packed(shape, strides, [4, 4, 4], 2)
+    assert access == (walk and walk.access)
+
+
 def test_equal_expressions_share_a_kernel():
     a = numbers((4, 5))
     one, two = Pointwise("one", [X * Y], 2), Pointwise("two", [X * Y], 2)

@@ -324,7 +324,8 @@ def test_wrong_places_along_one_of_several_dimensions(d, bad):
 @pytest.mark.parametrize("fn, why", [
     (lambda t, k: t[:4, :3].T[k % 3, k % 4] * 2, "along one dimension, or several as along one"),
     (lambda t, k: t[k % 8][:, 0] * 2, None),
-    (lambda t, k: t[k % 8] + 1, "too short"),
+    (lambda t, k: t[k % 8] + 1, None),
+    (lambda t, k: t.view(1, 24)[k % 1] + 1, "too short"),
     (lambda t, k: (t * 2)[k % 8, None].expand(80, 2, 3) + 1, None),
     (lambda t, k: (t[:, 0] * 2)[k % 8] * 2, "here and there"),
 ])
@@ -357,11 +358,32 @@ def test_what_is_gathered_for_a_gradient_alone_needs_no_python():
 
 
 @compiled
-@pytest.mark.parametrize("n, one, two", [(8, False, False), (16, False, True), (32, True, True)])
-def test_short_slices_are_gathered_in_pairs_alone(n, one, two):
+@pytest.mark.parametrize("n, one, two", [
+    (2, True, True), (15, True, True), (16, False, True), (31, False, True), (32, True, True)])
+def test_slices_of_some_lengths_are_gathered_in_pairs_alone(n, one, two):
     x, e = whet.randn(50, n), places(50, 2, 200)
     for fn, joined in ((lambda x, e: x[e[0]] * 2, one), (lambda x, e: x[e[0]] - x[e[1]], two)):
         assert ("= picks(" in str(traced(fn, x, e).graph)) == joined
+
+
+@compiled
+@pytest.mark.parametrize("columns", [2, 3, 4, 8, 9, 15])
+@pytest.mark.parametrize("rows", [8, 63, 64, 65, 200])
+@pytest.mark.parametrize("t", [whet.float32, whet.float64, whet.float16, whet.int8, whet.int64])
+def test_short_rows_are_gathered_side_by_side(columns, rows, t):
+    fn = lambda x, i, j, w: (x[i] - x[i.flip(0)] * w[:, None], x.view(4, 5, -1)[j[0], j[1]] + w[0])
+    x, w = (whet.randn(20, columns) * 9).to(t), (whet.randn(rows) * 3).to(t)
+    i, j = places(20, rows, low=-20), whet.stack([places(4, rows), places(5, rows, low=-5)])
+    f = traced(fn, x, i, j, w)
+    assert str(f.graph).count("= picks(") == 2
+    for table in (x, x.new_tensor(np.asarray(x)[:, ::-1].copy())):
+        for got, expected in zip(f(table, i, j, w), fn(table, i, j, w), strict=True):
+            assert bits(got) == bits(expected)
+    for at, wrong in ((i, 20), (i, -21), (j[0], 4), (j[1], -6)):
+        was, at[rows // 2] = at[rows // 2].clone(), wrong
+        assert raised(f, x, i, j, w) == raised(fn, x, i, j, w)
+        assert raised(f, x, i, j, w)[0] is IndexError
+        at[rows // 2] = was
 
 
 @compiled

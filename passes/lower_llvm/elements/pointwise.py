@@ -20,7 +20,9 @@ from whet.ir.kernel import TILE, Pointwise
 from .. import scalar, targets
 from ..builder import Fn, Module, Val, vec
 from ..modules import new_module
+from ..shuffles import transposed
 from .operands import Operands, Strides, apart, one_by_one
+from .packed_rows import PackedRows, narrow
 
 # the elements from one on, under a mask
 Load: TypeAlias = Callable[[Val, Val | None], Val]
@@ -101,7 +103,7 @@ def emit(kernel: Pointwise, module: Module, symbol: str, code: type[_Code] | Non
             raise scalar.Unsupported(t)
     f = module.kernel(symbol)
     k = (code or _Code)(f, kernel)
-    {"flat": k.flat, "rows": k.rows, "tiles": k.tiles}[kernel.space]()
+    {"flat": k.flat, "rows": k.rows, "tiles": k.tiles, "packed": k.packed}[kernel.space]()
 
 
 def has_form(kernel: Pointwise) -> bool:
@@ -148,10 +150,7 @@ class _Code:
         lanewise = [e for e in self.picked if e not in still]
         rows = self.rows_of_tables(pointers, strides, access, still)
         kept = [f.alloca(self.units[e.args[0].value], BLOCK) for e in lanewise]
-        argument = {e: S.arg(self.inputs + j) for j, e in enumerate(still + lanewise)}
-        roots = self.kernel.roots
-        for e in reversed(self.picked):                      # the outer ones first
-            roots = tuple([S.replace(r, e, argument[e]) for r in roots])
+        roots = self.as_arguments(still + lanewise)
         types = [self.dtypes[e.args[0].value] for e in still + lanewise]
 
         def elements(here: Sequence[Val], n: Val, at: Val | int) -> None:
@@ -171,6 +170,14 @@ class _Code:
             return found
 
         self.note(pointers, lanewise, f.loop(0, n, BLOCK, block, [none] * len(lanewise)))
+
+    def as_arguments(self, picked: Sequence[Expr]) -> tuple[Expr, ...]:
+        """The roots, with what is picked as arguments after the inputs, in this order."""
+        argument = {e: S.arg(self.inputs + j) for j, e in enumerate(picked)}
+        roots = self.kernel.roots
+        for e in reversed(self.picked):                      # the outer ones first
+            roots = tuple([S.replace(r, e, argument[e]) for r in roots])
+        return roots
 
     def used(self, roots: Sequence[Expr]) -> set[int]:
         """The operands that expressions read element by element: no tables, and nothing of them
@@ -304,12 +311,29 @@ class _Code:
                picked: Sequence[Expr], kept: Sequence[Val], worst: tuple[Val, ...],
                rows: Mapping[Expr, Val], first: Val) -> list[Val]:
         """Put what is picked for elements 0..n, of which number 0 is number `first` of the run,
-        into `kept`, first where it is and then what is there; the largest places so far."""
+        into `kept`; the largest places so far."""
         f, lanes, used = self.f, self.lanes, self.used(picked)
         load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
         spots = [f.alloca("i64", BLOCK) for _ in picked]
+        most = self.find(pointers, strides, n, access, picked, spots, worst, rows, first)
 
-        def find(i: Val, mask: Val | None, worst: tuple[Val, ...]) -> list[Val]:
+        def fetch(i: Val, mask: Val | None) -> None:
+            for e, spot, p in zip(picked, spots, kept):
+                step = [load(a.value, i, None)[0] for a in e.args[4:]]
+                x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers,
+                               strides, access, i, mask)
+                f.store(x, f.at(p, i, x.elem))
+        self.vectors(f.const("i64", 0), n, fetch)
+        return most
+
+    def find(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
+             picked: Sequence[Expr], spots: Sequence[Val], worst: Sequence[Val],
+             rows: Mapping[Expr, Val], first: Val | int) -> list[Val]:
+        """Put the places that are picked for elements 0..n into `spots`; the largest so far."""
+        f, lanes, used = self.f, self.lanes, self.used(picked)
+        load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
+
+        def find(i: Val, mask: Val | None, *worst: Val) -> list[Val]:
             values = self.values(load, used, i, mask)
             largest = dict(zip(picked, worst, strict=True))
 
@@ -325,19 +349,7 @@ class _Code:
                 at, largest[e] = self.place(e, x, values[e.args[2].value], mask, largest[e])
                 f.store(at, f.at(spot, i, "i64"))
             return list(largest.values())
-
-        def fetch(i: Val, mask: Val | None) -> None:
-            for e, spot, p in zip(picked, spots, kept):
-                step = [load(a.value, i, None)[0] for a in e.args[4:]]
-                x = self.fetch(e, f.load(vec("i64", lanes), f.at(spot, i, "i64")), step, pointers,
-                               strides, access, i, mask)
-                f.store(x, f.at(p, i, x.elem))
-
-        most = self.vectors(
-            f.const("i64", 0), n, lambda i, mask, *worst: find(i, mask, worst), worst
-        )
-        self.vectors(f.const("i64", 0), n, fetch)
-        return most
+        return self.vectors(f.const("i64", 0), n, find, worst)
 
     def note(self, pointers: Sequence[Val], picked: Sequence[Expr], worst: Sequence[Val]) -> None:
         """Places that a table does not have were read nowhere; they are noted."""
@@ -483,6 +495,48 @@ class _Code:
             3 + self.count,
             lambda pointers, c, _: self.run(pointers, strides, piece(c), self.kernel.access))
 
+    # ---- short rows ------------------------------------------------------------------------------
+    def packed(self) -> None:
+        """Panels of TILE rows, each walked as one run."""
+        f, m, columns, rows = self.f, self.count, self.field(0), self.field(3 + self.count)
+        down = [self.field(4 + m + k) for k in range(m)]
+        letters, roots = self.kernel.access, self.as_arguments(self.picked)
+        access = "".join("s" if a == "s" else "v" for a in letters)
+        anew = {k: PackedRows(f, self.units[k], letters[k] == "o", columns)
+                for k in sorted(self.used(roots)) if k < self.inputs and letters[k] not in "vs"}
+        picks = [PackedRows(f, self.units[e.args[0].value], False, columns) for e in self.picked]
+        spots = [f.alloca("i64", TILE + self.lanes) for _ in picks]
+        loads = [(functools.partial(self.of_block, e, packed.rows), self.dtypes[e.args[0].value])
+                 for e, packed in zip(self.picked, picks)]
+        for k, packed in anew.items():
+            if letters[k] == "b":                            # once for all panels
+                packed.fill(self.base[k], f.const("i64", 0), TILE)
+
+        def panel(pointers: Sequence[Val], c: Val, _: Val) -> None:
+            height, here = f.imin(rows - c * TILE, TILE), list(pointers)
+            for k, packed in anew.items():
+                if letters[k] != "b":
+                    packed.fill(pointers[k], down[k], height)
+                here[k] = packed.rows
+            if picks:
+                worst = [f.const(vec("i64", self.lanes), 0)] * len(picks)
+                self.note(pointers, self.picked, self.find(
+                    pointers, down, height, letters.replace("o", "g"), self.picked, spots, worst,
+                    {}, 0))
+                narrow(f, columns, height, 1, functools.partial(self.pick_rows, spots, picks))
+            self.elements(here, [None] * m, height * columns, access, roots, loads)
+        self.odometer(4 + 2 * m, panel)
+
+    def pick_rows(self, spots: Sequence[Val], picks: Sequence[PackedRows], i: Val, width: int,
+                  mask: Val) -> None:
+        """Copy what is picked for row i."""
+        f = self.f
+        for e, spot, packed in zip(self.picked, spots, picks, strict=True):
+            table, place = self.base[e.args[0].value], f.load("i64", f.at(spot, i, "i64"))
+            step = [f.load("i64", self.base[a.value]) for a in e.args[4:]]
+            packed.put(f.bytes_at(table, place * step[0]) if step
+                       else f.at(table, place, packed.unit), i, width, mask)
+
     # ---- tiles -----------------------------------------------------------------------------------
     def tiles(self) -> None:
         """Panels of TILE rows, cut into tiles: transposed operands are turned into scratch, then
@@ -535,19 +589,3 @@ class _Code:
             for r, line in enumerate(transposed(f, block)):
                 f.store(line, f.at(scratch, (i + r) * TILE + j, ty), align)
         f.loop(0, height, edge, lambda i: f.loop(0, width, edge, lambda j: block(i, j)) and None)
-
-
-def transposed(f: Fn, rows: list[Val]) -> list[Val]:
-    """The columns of a square of vectors, by exchanging halves of ever smaller squares."""
-    n = len(rows)
-    half = n // 2
-    while half:
-        low = [i - half + n if i & half else i for i in range(n)]
-        high = [i + n if i & half else i + half for i in range(n)]
-        rows = list(rows)
-        for r in range(n):
-            if not r & half:
-                a, b = rows[r], rows[r + half]
-                rows[r], rows[r + half] = f.shuffle(a, b, low), f.shuffle(a, b, high)
-        half //= 2
-    return rows
