@@ -57,7 +57,11 @@ def narrow(f: Fn, columns: Val, height: Val | int, unroll: int, row: Row) -> Non
     def by(width: int) -> None:
         mask = f.lanes_below(columns, width)
         rest = f.binary("and", f.as_val(height, "i64"), -unroll)
-        f.loop(0, rest, unroll, lambda i: [row(i + u, width, mask) for u in range(unroll)] and None)
+
+        def several(i: Val) -> None:
+            for u in range(unroll):
+                row(i + u, width, mask)
+        f.loop(0, rest, unroll, several)
         if unroll > 1:
             f.loop(rest, height, 1, lambda i: row(i, width, mask))
     f.if_(f.cmp("sle", columns, WIDTH // 2), lambda: by(WIDTH // 2), lambda: by(WIDTH))
