@@ -132,20 +132,16 @@ class Outward:
             return Function(x, self, lambda *name: self.stand_in(x(*name)))
         if type(x) is types.FunctionType and x in MODULE:
             return Function(x, self, functools.partial(self.log, logging.root, MODULE[x]))
-        if x is warnings.warn:
-            return Function(x, self, self.warn)
         if x is float or x is int:
             return Function(x, self, functools.partial(self.number, x))
-        if x is len:
-            return Function(x, self, self.length)
         if x is type:
             return Type(x, self)
         if x is min or x is max:
             return Function(x, self, functools.partial(self.extreme, x))
-        if x is id:
-            return Function(x, self, self.identity)
-        if x is print:
-            return Function(x, self, self.print)
+        does: dict[Any, Callable[..., Any]] = {
+            warnings.warn: self.warn, len: self.length, id: self.identity, print: self.print}
+        if x in does:
+            return Function(x, self, does[x])
         return plain_calls.stand_in(self, x) or Function(
             x, self, functools.partial(self.written, x))
 

@@ -2,6 +2,7 @@
 places."""
 import builtins
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from .. import devices, dtypes
 from ..cpu import gather as picks
 from ..cpu import indexed, memory, recorded_call, taped_launches
 from ..cpu.pointwise import Pointwise
+from ..cpu.rows import contiguous
 from ..dtypes import FLOAT
 from ..ir.outline import Outline, broadcast_shapes, like_first, numeral
 from ..tensor import wrap
@@ -21,6 +23,10 @@ from .onnx import gather_and_scatter as in_onnx
 from .pointwise_family import inplace
 from .registry import Op, about_numbers, apply
 from .sample_inputs import Sample
+
+# a table is copied with its dimensions in another order if what is gathered, so many times, is as
+# large: places of single elements would take 8 bytes for each
+WORTH_TURNING = 4
 
 
 def in_bounds(index, n, dim, *, negative=True, error=IndexError):
@@ -74,13 +80,21 @@ def _gathered_at_several(a, index, dims):
     d, end = dims[0], dims[-1] + 1
     if not a.size or not all(i.size and picks.fits(a, i) for i in index):
         return None
-    if end - d != len(dims):
-        at = indexed.of_several(a.shape, index, dims)
-        return None if at is None else indexed.picked(a, at)
     shape = broadcast_shapes(*[i.shape for i in index])
+    if end - d != len(dims):
+        order = _in_front(dims, a.ndim)
+        if prod(shape) * prod(a.shape[k] for k in order[len(dims):]) * WORTH_TURNING < a.size:
+            at = indexed.of_several(a.shape, index, dims)
+            return None if at is None else indexed.picked(a, at)
+        a, d, end = contiguous(a.transpose(order)), 0, len(dims)
     at = _one_index(index, shape, a.shape[d:end])
     out, fine = picks.rows(a.reshape(*a.shape[:d], -1, *a.shape[end:]), at.reshape(-1), d)
     return out.reshape((*a.shape[:d], *shape, *a.shape[end:])) if fine else None
+
+
+def _in_front(dims, ndim):
+    """All dimensions, those of indices first: what is indexed is slices then."""
+    return (*dims, *[d for d in range(ndim) if d not in dims])
 
 
 def scatter_rows(out, places, rows):
@@ -191,6 +205,11 @@ def _sum_by_launches(g, *index, size, dims):
     where these do not do it."""
     if not indexed.suit(g, *index) or 0 in size:
         return None
+    if dims[-1] - dims[0] != len(dims) - 1 and g.size * WORTH_TURNING >= prod(size):
+        order = _in_front(dims, len(size))
+        out = _sum_by_launches(g, *index, size=tuple([size[d] for d in order]),
+                               dims=tuple(range(len(dims))))
+        return None if out is None else contiguous(out.transpose(np.argsort(order)))
     out = indexed.filled(memory.empty(size, g.dtype), 0)
     how = {"dims": dims, "accumulate": True}
     if put_slices(out, g, *index, **how) or recorded_call.are_few([g]) and _put_alone(

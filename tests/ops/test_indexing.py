@@ -529,24 +529,6 @@ def test_a_mask_of_several_dimensions_in_any_layout(layout, first, of, width):
         assert np.array_equal(whet.masked_select(t, whet.tensor(mask)).detach().numpy(), a[mask])
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f8", "f2", "c8", "c16", "i1", "i8", "?"])
-@pytest.mark.parametrize("layout", [lambda a: a, lambda a: a[::-1, :, ::2], np.asfortranarray])
-def test_several_indices_beside_each_other_and_apart(dtype, layout):
-    a = layout(np.arange(6 * 5 * 8).reshape(6, 5, 8).astype(dtype))
-    i, j = np.array([[0, -1, 3], [5, -6, 2]]), np.array([4, -5, 0])
-    t = whet.tensor(a)
-    for key in ((i, j), (slice(None), i % 5, j % 4), (i, slice(None), j % 4), (i, j, 0),
-                (i, np.arange(2)[:, None], j % 4), (i[:0], j[:0, None])):
-        asked = tuple([whet.tensor(k) if isinstance(k, np.ndarray) else k for k in key])
-        for _ in range(3):                             # the second call may be machine code's
-            got = t[asked].numpy()
-            assert got.dtype == a.dtype and got.shape == a[key].shape
-            assert got.tobytes() == a[key].tobytes()
-    for key in ((i, j + 1), (i - 1, j), (i, slice(None), j + 12)):
-        with pytest.raises(IndexError, match="out of bounds"):
-            t[tuple([whet.tensor(k) if isinstance(k, np.ndarray) else k for k in key])]
-
-
 @pytest.mark.parametrize("count", [1, 24, 25, 1000])
 def test_one_wrong_number_is_found_among_few_and_many(count):
     """Python looks at few, NumPy at many."""
