@@ -147,6 +147,7 @@ def _product(a, b, epilogue=None, operands=(), quick=None):
     a launch is kept in `_quick`."""
     if a.ndim < 2 or b.ndim < 2:
         return _without_kernel(a, b) if epilogue is None else _apart(a, b, epilogue, operands)
+    a, b = small_products.laid_out(a, b)
     key, plan = _key_and_plan(a, b, epilogue, operands)
     if plan is None:
         if epilogue is None or epilogue is PLUS_BIAS and a.dtype.kind == "c":

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any, NamedTuple
 
+from whet.ir.outline import broadcast_to
 from whet.ir.outline import table as numbers_of
 from whet.ir.symbolic_size import at_least, fixed
 from whet.passes.lower_llvm.calls import distribute_units
@@ -11,6 +12,8 @@ from whet.passes.lower_llvm.products import small_matrices
 from whet.passes.lower_llvm.products.pack import size
 
 from . import native
+from .product_kernels import SHORT
+from .rows import contiguous
 
 # Each form is a kernel: fewer products than these, or rows that tiles are made for, are not worth
 # one.
@@ -78,6 +81,30 @@ def as_many(p, s):
         steps += [(x, y[1]) for x, y in zip(more, p.more, strict=True)]
         return p._replace(n=1, batch=(inner, p.n), steps=tuple(steps))
     return None
+
+
+def laid_out(a, b):
+    """The operands of products. Those of many small matrices are copied if elements are repeated
+    inside a matrix, as in the gradient of a sum: the kernels read matrices without gaps."""
+    if max(a.ndim, b.ndim) < 3 or not (_repeats(a) or _repeats(b)):
+        return a, b
+    short, (m, k), n = SHORT.get(a.dtype), a.shape[-2:], b.shape[-1]
+    if (short not in small_matrices.TYPES or not all(type(x) is int for x in (m, k, n))
+            or k > STEPS or max(m * k, k * n, m * n) > small_matrices.most(short)):
+        return a, b
+    return tuple(_without_repeats(x) if _repeats(x) else x for x in (a, b))
+
+
+def _repeats(x):
+    """Are elements repeated inside each matrix?"""
+    return any(type(s) is int and s == 0 and n != 1 for s, n in zip(x.strides[-2:], x.shape[-2:]))
+
+
+def _without_repeats(x):
+    """Matrices without gaps; where one matrix is repeated it still is."""
+    different = tuple([slice(0, 1) if type(s) is int and s == 0 else slice(None)
+                       for s in x.strides[:-2]])
+    return broadcast_to(contiguous(x[different]), x.shape)
 
 
 def form_of(p, s, dst_size, epilogue):

@@ -330,6 +330,21 @@ def test_an_epilogue_of_small_products_reads_its_operand_as_it_lies(of, m, k, n,
 
 
 @ours
+@pytest.mark.parametrize("repeated", [(0, 1, 2), (1,), (2,), (1, 2), (0, 2), (0,)])
+def test_small_matrices_of_repeated_elements_have_kernels_too(repeated, monkeypatch):
+    rng, met, launch = np.random.default_rng(0), [], small_products.launch
+    monkeypatch.setattr(small_products, "launch", lambda *x: met.append(launch(*x)) or met[-1])
+    gemm._plans.clear()
+    for dtype in ("f4", "f8", "i8"):
+        a = special(rng, dtype, 103, 3, 2)
+        part = special(rng, dtype, *[1 if d in repeated else n for d, n in enumerate((103, 2, 4))])
+        b = np.broadcast_to(part, (103, 2, 4))
+        assert same_numbers(gemm.matmul(a, b), gemm.matmul(a, b.copy()))
+        assert same_numbers(gemm.matmul(b.mT, a.mT), gemm.matmul(b.mT.copy(), a.mT))
+    assert met and None not in met
+
+
+@ours
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i4"])
 @pytest.mark.parametrize("k, n", [(3, 3), (2, 4), (8, 8), (5, 7), (7, 1)])
 def test_many_rows_times_a_small_matrix_have_the_bits_of_few(k, n, dtype):
