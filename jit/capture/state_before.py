@@ -107,7 +107,8 @@ class StateBefore:
         # A recording begins with known settings, so it ends with known ones.
         if settings != self.settings:
             rec.acts.append(Call(_set, list(settings), {}, len(rec.nodes)))
-        self.marks = []                      # leaves that require a gradient now, or no longer do
+        # leaves that require a gradient now, or no longer do, and what has lost its history
+        self.marks = []
         self.moved = []                      # tensors that have other memory now
         for t, was in zip(self.tensors, self.looks):
             now = _form(t)
@@ -115,7 +116,7 @@ class StateBefore:
                 if now[0] != was[0] and now[1:] == was[1:] and t._base is None:
                     self.moved.append(t)
                     continue
-                if ((now[0], *now[2:]) != (was[0], *was[2:]) or t._node is not None
+                if ((now[0], *now[3:]) != (was[0], *was[3:]) or t._node is not None
                         or t._base is not None):
                     raise Refused(Memory("it changes what a tensor from outside is: its memory, "
                                          "history or hooks"))
@@ -138,4 +139,7 @@ def _others() -> dict[int, tuple[int, int]]:
 
 
 def _form(t: Any) -> tuple[Any, ...]:
-    return id(t._array), t._rg, id(t._node), id(t._base), bool(t._extra)
+    """What a tensor is. Of its node it has the number: a node that has taken the place of one
+    that is gone may be at its address."""
+    node = 0 if t._node is None else t._node.seq
+    return id(t._array), t._rg, node, id(t._base), bool(t._extra)

@@ -16,3 +16,5 @@ class Effects(NamedTuple):
     left: Left                               # what it left in Python's state
     grads: list[tuple[Source, Recipe]]       # the tensors whose gradients it exchanged, and these
     bumps: list[tuple[Source, Any]]          # the tensors that it wrote to, and by which op
+    # leaves now, whose `requires_grad` it changed or whose history it dropped, with the new flags
+    marks: list[tuple[Source, int]]

@@ -7,9 +7,9 @@ from whet.ir.graph import Write
 from ..capture.recorder import escaped
 from ..capture.state_before import places_of_counters
 from ..gradient.eager_graph import leaves_of, saved_by
-from ..refusals.reasons import Keeps, OfNumPy, Prints
+from ..refusals.reasons import Keeps, Memory, OfNumPy, Prints
 from ..refusals.recording_errors import Refused
-from ..values.tensor_sources import Sources
+from ..values.tensor_sources import Argument, Outside, Sources
 from .describe_results import Results
 from .describe_state_changes import LeftBehind
 from .recipes import Constant
@@ -108,7 +108,15 @@ class Findings:
         cells = [c for n in rec.nodes if isinstance(n, Write) for c in n.cells]
         bumps = [(at[id(c)], c.writer) for c in cells if id(c) in at]
         bumps += self.run.unseen(rec, source_of)
-        self.effects = Effects(self.result, self.left, self.grads, bumps)
+        self.effects = Effects(self.result, self.left, self.grads, bumps, self.marks())
+
+    def marks(self) -> list[tuple[Any, int]]:
+        """The tensors that are leaves now, and were none or had other flags. Guards have to know
+        what these were."""
+        marks = [(self.source_of(t), t._rg) for t in self.run.marks]
+        if not all(isinstance(source, Argument | Outside) for source, _ in marks):
+            raise Refused(Memory("it changes whether a gradient requires one, or has a history"))
+        return marks
 
     def enter_unread(self) -> None:
         """Make arguments that no node reads inputs as well: a later program may depend on their

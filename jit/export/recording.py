@@ -199,7 +199,7 @@ class ExportSession(Session):
             for root in [rec.memory.get(x, x) for x in n.written()]:
                 if root in rec.outside:
                     raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
-        if found.effects.bumps or found.grads or found.run.marks:
+        if found.effects.bumps or found.grads or found.effects.marks:
             raise Refused(WritesOutside("it changes a tensor that was there before"))
         every = self.run.whole.changes()
         again = recomputed(every, rec, [rec.value(t) for t in self.arguments.tensors])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whet.ir.graph import Type
 from whet.tensor import wants_gradient
-from whet.tensor_base import Base
+from whet.tensor_base import REQUIRES_GRAD, Base
 
 from ..refusals.reasons import Changed, Memory, Reason, Replaced
 from ..refusals.recording_errors import Refused
@@ -19,7 +19,8 @@ from .places import Change
 if TYPE_CHECKING:
     from ..capture.state_before import StateBefore
 
-_array, _flags, _grad, _extra = map(attrgetter, ("_array", "_rg", "_grad", "_extra"))
+_array, _flags, _grad, _extra, _node = map(
+    attrgetter, ("_array", "_rg", "_grad", "_extra", "_node"))
 
 
 class TensorGuards:
@@ -38,11 +39,17 @@ class TensorGuards:
         # is there more to compare than machine code does?
         self.is_in_python = bool(shared or places)
         had = {id(t): g is not None for t, g in zip(run.tensors, run.grads)}
-        flags = {id(t): look[1] for t, look in zip(run.tensors, run.looks)}
+        looks = {id(t): (flags, not node)
+                 for t, (_, flags, node, *_) in zip(run.tensors, run.looks)}
         self.tensors: list[Base] = list(world.tensors.values())
         self.views = [t for t in self.tensors if t._base is not None]
         self.arrays = [run.array(t) for t in self.tensors]
-        self.flags = [flags.get(id(t), t._rg) for t in self.tensors]
+        found = [looks.get(id(t), (t._rg, t._node is None)) for t in self.tensors]
+        self.flags = [flags for flags, _ in found]
+        # of those that require gradients: is it a leaf? None for others
+        self.is_leaf = [leaf if flags & REQUIRES_GRAD else None for flags, leaf in found]
+        self.graded = [t for t, leaf in zip(self.tensors, self.is_leaf) if leaf is not None]
+        self.were_leaves = [leaf for leaf in self.is_leaf if leaf is not None]
         self.gradients = gradients
         # those of which it matters whether they have a gradient, and which of them had none
         self.asked = [t for t in self.tensors
@@ -67,7 +74,8 @@ class TensorGuards:
         """Does another recording compare tensors from outside with the same facts?"""
         return len(self.tensors) == len(other.tensors) and all(
             map(is_, self.tensors, other.tensors)) and (
-                self.flags == other.flags and self.has_no_grad == other.has_no_grad
+                self.flags == other.flags and self.is_leaf == other.is_leaf
+                and self.has_no_grad == other.has_no_grad
                 and all(map(is_, self.extras, other.extras))
                 and all(map(is_, self.kinds, other.kinds)))
 
@@ -119,6 +127,7 @@ class TensorGuards:
         for t in self.views:
             wants_gradient(t)                # asking brings it up to date with its base
         if (list(map(_flags, ts)) != self.flags
+                or [n is None for n in map(_node, self.graded)] != self.were_leaves
                 or [g is None for g in map(_grad, self.asked)] != self.were_bare
                 or not all(map(is_, map(_extra, ts), self.extras))
                 or not all(map(is_, map(type, ts), self.kinds))):
@@ -151,14 +160,18 @@ class TensorGuards:
 
     def unlike(self) -> Reason:
         """How a tensor from outside, or an argument, differs from what it was."""
-        for t, a, flags, bare, extra, kind in zip(self.tensors, self.arrays, self.flags,
-                                                  self.has_no_grad, self.extras, self.kinds):
+        for t, a, flags, leaf, bare, extra, kind in zip(
+                self.tensors, self.arrays, self.flags, self.is_leaf, self.has_no_grad,
+                self.extras, self.kinds):
             if type(t) is not kind:
                 return Replaced(t, f"is a {type(t).__name__}, not a {kind.__name__}", self.world)
             if t._array is not a and (t._array.shape, t._array.dtype) != (a.shape, a.dtype):
                 return Replaced(t, f"is {Type.of(t._array)}, not {Type.of(a)}", self.world)
             if t._rg != flags:
                 return Replaced(t, "no longer asks for gradients as it did", self.world)
+            if leaf is not None and (t._node is None) != leaf:
+                return Replaced(t, "has a history, as it had not" if leaf else
+                                "has no history, as it had", self.world)
             if bare is not None and (t._grad is None) != bare:
                 return Replaced(
                     t, "has no gradient, as it had"

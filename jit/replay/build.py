@@ -15,7 +15,7 @@ from ..guards.tensor_guards import TensorGuards
 from ..program import build_program
 from ..program.builder import Options
 from ..program.program import Program
-from ..refusals.reasons import Memory, Prints, PythonBackward
+from ..refusals.reasons import Prints, PythonBackward
 from ..refusals.recording_errors import Refused
 from ..refusals.replay_miss import Miss
 from ..values.tensor_sources import GradientOf, Outside
@@ -205,10 +205,7 @@ def _version_cells(found: Any, back: Any) -> None:
 
 def _replay(found: Any, program: Program, inputs: Inputs, overlaps: Overlaps, back: Any) -> Replay:
     """The stages of a replay."""
-    marks = [(found.source_of(t), t._rg) for t in found.run.marks]
-    if any(source is None for source, _ in marks):
-        raise Refused(Memory("it changes whether a gradient requires one"))
-    replay = Replay(program, inputs, overlaps if overlaps.written else None, found.effects, marks,
+    replay = Replay(program, inputs, overlaps if overlaps.written else None, found.effects,
                     found.rec.acts, found.draws, back, found.rec.outside_draws.made)
     if found.outward.watch.foreign and not replay.does_nothing_but_acts:
         raise Refused(

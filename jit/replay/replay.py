@@ -3,7 +3,7 @@
     find   the tensors that the program is given, and compare their layouts and overlaps
     ask    whether what acts outside of Python's state would go the same way
     run    the program; until here a miss leaves nothing behind
-    count  the writes in the versions of tensors, and change what requires a gradient
+    count  the writes in the versions of tensors; change what requires a gradient, or has a history
     build  the node for the backward, then all that is new: gradients, results, what goes into
         Python's state
     lay    that where it belongs; until here gradients and state that were there before are
@@ -24,7 +24,7 @@ from ..effects.run_effects import Effects
 from ..effects.tensor_recipes import MadeTensor
 from ..refusals.replay_miss import Miss
 from ..stand_ins.outside_draws import OutsideDraw, draw_again, drawn, put_back
-from ..values.tensor_sources import Outside, Search, Source
+from ..values.tensor_sources import Outside, Search
 from .inputs import Inputs, Overlaps
 from .spent_gradients import SpentGradients
 
@@ -47,17 +47,17 @@ class Batch:
 
 
 class Replay:
-    """The stages of a replay. Its arguments are what a run did: see `capture/`. `marks`: the
-    tensors whose `requires_grad` changed, with the new flags. `acts`: calls that act outside of
-    Python's state. `generators`: ours that are drawn from."""
+    """The stages of a replay. Its arguments are what a run did: see `capture/`. `acts`: calls that
+    act outside of Python's state. `generators`: ours that are drawn from."""
 
     def __init__(self, program: Any, inputs: Inputs, overlaps: Overlaps | None, effects: Effects,
-                 marks: list[tuple[Source, int]], acts: list[Any], generators: list[Any],
-                 backward: Any, outside_draws: list[OutsideDraw]):
+                 acts: list[Any], generators: list[Any], backward: Any,
+                 outside_draws: list[OutsideDraw]):
         self.program, self.inputs, self.overlaps = program, inputs, overlaps
         self.effects = effects
-        self.result, self.left, self.grads, self.bumps = result, left, grads, bumps = effects
-        self.marks, self.acts, self.backward = marks, acts, backward
+        self.result, self.left, self.grads, self.bumps, self.marks = effects
+        result, left, grads, bumps, _ = effects
+        self.acts, self.backward = acts, backward
         self.outside_draws = outside_draws
         # Which inputs are drawn, and which leaves these are; None where a call may miss after its
         # draws: saving the state of a generator may take longer than all else.
@@ -128,7 +128,8 @@ class Replay:
             raise
         self.count_writes(leaves)
         for source, flags in self.marks:
-            source.find(leaves)._rg = flags
+            t = source.find(leaves)
+            t._node, t._rg = None, flags
         if self.only_tensor is not None:
             return wrap(env[self.only_tensor])
         making = Making(env, leaves, boxes)

@@ -86,9 +86,8 @@ class OutsideRows:
             raise NotInTable
         self.rest.append(place)
 
-    def tensor(self, x: Any, a: Any, flags: int, bare: bool | None) -> None:
-        """A tensor: its class, its array, whether it requires a gradient and has one (where that
-        matters), hooks and attributes."""
+    def tensor(self, x: Any, a: Any, flags: int) -> None:
+        """A tensor: its class, its array, whether it requires a gradient, hooks and attributes."""
         self.words += [self.id(x) + TYPE, self.id(type(x)), id(x) + L.T["array"], self.id(a),
                        id(x) + L.T["rg"], flags]
         held = field(x, L.T["dict"])     # attributes that it has are a place
@@ -96,10 +95,13 @@ class OutsideRows:
         if held:
             self.word(self.id(vars(x)) + DICT_LENGTH, len(vars(x)))
         self.word(id(x) + L.T["extra"], field(x, L.T["extra"]))
-        if bare is not None:
-            self.rows["bare" if bare else "held"].append(id(x) + L.T["grad"])
-        if bare:
-            self.rows["soft"].extend([id(x) + L.T["grad"], field(x, L.T["grad"])])
+
+    def part(self, x: Any, name: str, is_absent: bool) -> None:
+        """Is a part of a tensor there: its gradient, the node of its history?"""
+        at = id(x) + L.T[name]
+        self.rows["bare" if is_absent else "held"].append(at)
+        if is_absent:
+            self.rows["soft"].extend([at, field(x, L.T[name])])
 
     def history(self, x: Any) -> None:
         """A view: a write to the base gives it another history."""
@@ -135,10 +137,17 @@ def outside(rows: Rows, r: Any) -> dict[str, int]:
     for d, pairs in t.names.values():
         t.dictionary(d, field(d, DICT_VERSION) if layouts.tags else 0, pairs, whole=False)
     g = r.guards
-    for x, a, rg, extra, bare in zip(g.tensors, g.arrays, g.flags, g.extras, g.has_no_grad):
-        if extra is not None or bare is not None and (x._grad is None) != bare:
+    for x, a, rg, extra in zip(g.tensors, g.arrays, g.flags, g.extras):
+        if extra is not None:
             raise NotInTable
-        t.tensor(x, a, rg, bare)
+        t.tensor(x, a, rg)
+    for name, absent in (
+            ("grad", g.has_no_grad), ("node", g.is_leaf)):
+        for x, is_absent in zip(g.tensors, absent):
+            if is_absent is not None:
+                if (getattr(x, f"_{name}") is None) != is_absent:
+                    raise NotInTable
+                t.part(x, name, is_absent)
     for x in g.views:
         t.history(x)
     return t.header()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -207,6 +208,8 @@ def difference(was: WholeRun, now: WholeRun) -> str | OtherWay | None:
         return "left other gradients"
     if not _same_pairs(before.bumps, after.bumps, same_constant):
         return "wrote to other tensors"
+    if not _same_pairs(before.marks, after.marks, operator.eq):
+        return "changed whether other tensors require gradients"
     if not _same_state(before.left, after.left, runs):
         return "left something else in Python's state"
     return None

@@ -114,6 +114,8 @@ HIDDEN = {
     "a table of numbers": (lambda x, v: x + whet.tensor([v] * 100).sum(),
                            "another constant|another result|did"),
     "a write": (lambda x, v: (x if v == 1 else x.data).add_(1).sum(), "wrote to other tensors|did"),
+    "a flag": (lambda x, v: x.requires_grad_(v == 1).detach() + 1,
+               "changed whether other tensors require gradients"),
     "what is not recorded": (lambda x, v: x + (1 if v == 1 else os.getpid() * 0 + 1),
                              "it calls posix.getpid"), }
 

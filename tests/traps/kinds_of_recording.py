@@ -2,7 +2,7 @@
 import contextlib
 from unittest import mock
 
-from whet.jit.capture import session
+from whet.jit.capture import call_search
 from whet.jit.guards.outside_state import OutsideSearch
 from whet.jit.guards.visitors import Unwatchable
 from whet.jit.program.value_layouts import Values
@@ -24,7 +24,7 @@ def little_read():
         if ran is None:
             raise Unwatchable(TooMuch("it reaches too much"))
         return OutsideSearch(fn, others, loose, numpy, ran)
-    return mock.patch.object(session, "OutsideSearch", search)
+    return mock.patch.object(call_search, "OutsideSearch", search)
 
 
 SELDOM = {"given_up": given_up, "little_read": little_read}
