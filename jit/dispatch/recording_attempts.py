@@ -382,4 +382,5 @@ class FirstRecording(Session):
             self.model.sizes.note_followed(False)
             self.recordings.watched.add(self.call.key)
         else:
-            self.refusals.failed(self.call.key, error, self.rec.passing)
+            self.refusals.failed(self.call.key, error, self.rec.passing,
+                                 bool(self.recordings.of(self.call.key)))

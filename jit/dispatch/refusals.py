@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 TRIES = 3                        # recordings of one key that may fail before it is given up
 # a failure for what is so at some calls only counts for so much of one
 PASSING = 0.25
-PAUSE = 64                       # calls until what varied each time is tried once more, at first
+# calls until what varied each time, or what no recording fits, is tried once more, at first
+PAUSE = 64
 
 
 class Pause(NamedTuple):
@@ -44,21 +45,26 @@ class Refusals:
         self.by_key.pop(key, None)
         self.pauses.pop(key, None)
 
-    def failed(self, key: Key, error: Explained, passing: bool = False) -> None:
-        """A run could not be recorded. `passing`: that is so at some calls only."""
+    def failed(self, key: Key, error: Explained, passing: bool = False,
+               others: bool = False) -> None:
+        """A run could not be recorded. `passing`: that is so at some calls only. `others`: are
+        there recordings of other calls of its kind? Then what comes later may be recorded again: a
+        step that saves something now and then goes another way once its schedule changes."""
         self.tries[key] += PASSING if passing else 1     # type: ignore[assignment]
         self.why = reason = error.reason.named(self.subject.fn, key)
         if self.subject.strict:
             self.stop(reason)
-        if self.tries[key] >= TRIES or type(error) is Wrong:
+        if type(error) is Wrong or self.tries[key] >= TRIES and not others:
             self.give_up(key, reason)
+        elif self.tries[key] >= TRIES:
+            self.pause(key, reason, " in some calls")
 
-    def pause(self, key: Key, reason: Reason) -> None:
-        """Run calls of this kind eagerly for a while, each time for twice as long. What varies may
-        stop varying: a window of losses does once it is full."""
+    def pause(self, key: Key, reason: Reason, when: str = "") -> None:
+        """Run calls of this kind eagerly for a while, each time for twice as long, where no
+        recording fits. What varies may stop varying: a window of losses does once it is full."""
         length = 2 * self.pauses[key].length if key in self.pauses else PAUSE
         self.pauses[key] = Pause(length, length)
-        self.give_up(key, reason)
+        self.give_up(key, reason, when)
 
     def hold(self, key: Key) -> bool:
         """Is a call of this kind to be eager?"""
@@ -73,13 +79,13 @@ class Refusals:
         """A recording was made."""
         self.why, self.first = None, next(iter(list(self.by_key.values())), None)
 
-    def give_up(self, key: Key, reason: Reason) -> None:
-        """Calls of this kind run eagerly from now on."""
+    def give_up(self, key: Key, reason: Reason, when: str = "") -> None:
+        """Calls of this kind run eagerly from now on. `when`: which of them."""
         self.by_key[key] = reason
         self.first = self.first or reason
         if self.subject.strict:
             self.stop(reason)
-        self.say(f"runs eagerly: {reason.full()}")
+        self.say(f"runs eagerly{when}: {reason.full()}")
 
     def distrust(self, reason: Reason) -> None:
         """Calls of any kind run eagerly from now on."""
