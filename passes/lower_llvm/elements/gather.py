@@ -17,6 +17,7 @@ from ..builder import Fn, Module, Val, vec
 
 WHERE = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 UNROLL = 4
+FEW = 2                 # so many elements are put one by one
 
 
 def _prologue(
@@ -202,5 +203,16 @@ def emit_put(module: Module, symbol: str, elem: str, lanes: int,
         to = (o * n + place(j)) * inner
         whole = i0 + ((i1 - i0) & -lanes)
         f.loop(i0, whole, lanes, lambda i: move(vec(elem, lanes), to + i, first + i))
-        f.loop(whole, i1, 1, lambda i: move(elem, to + i, first + i))
+        f.if_(f.cmp("sgt", i1 - whole, FEW), lambda: rest(whole, to, first, lanes // 2),
+              lambda: f.loop(whole, i1, 1, lambda i: move(elem, to + i, first + i)) and None)
+
+    def rest(i: Val, to: Val, first: Val, width: int) -> None:
+        """Fewer than twice `width` elements from number i on: half a vector, a quarter of one, and
+        so on, as the bits of how many they are say."""
+        def some() -> list[Val]:
+            move(vec(elem, width) if width > 1 else elem, to + i, first + i)
+            return [i + width]
+        if width:
+            done, = f.if_(f.cmp("ne", (i1 - i) & width, 0), some, lambda: [i])
+            rest(done, to, first, width // 2)
     f.loop(o0, o1, 1, lambda o: f.loop(0, along, 1, lambda j: step(o, j)) and None)
