@@ -159,7 +159,7 @@ class Outward:
 
     def drawn(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Draw from a generator that is not ours."""
-        return self.rec.outside_draws.draw(self.rec, method, args, kwargs)
+        return self.given(self.rec.outside_draws.draw(self.rec, method, args, kwargs))
 
     def unseen(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a compiled function, which could do anything."""
@@ -168,8 +168,9 @@ class Outward:
 
     def given(self, made: Any) -> Any:
         """What the run gets for what a function made: a generator may be passed arrays."""
-        stands = is_generator(type(made)) and self.plainly is not None
-        return self.stand_in(made) if stands else made
+        if type(made) is list:
+            made[:] = map(self.given, made)
+        return self.stand_in(made) if is_generator(type(made)) and self.plainly else made
 
     def computed(self, path: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a SciPy function."""
@@ -192,8 +193,7 @@ class Outward:
         return x * 1.0 if kind is float else through(math.trunc, "trunc", x)
 
     def extreme(self, python: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """min() or max(). Of whole numbers, where sizes are numbers that vary, it is such a number,
-        too: which of them is the one is no decision."""
+        """min() or max(). Of whole numbers it is a number that varies, if sizes are such ones."""
         if (self.rec.variation.extremes and len(args) > 1 and not kwargs
                 and {type(value_of(x) if type(x) in NUMBERS else x) for x in args} == {int}):
             return through(python, python.__name__, *args)

@@ -251,8 +251,8 @@ class Questions(Observer):
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
         """The stand-in for the array that shows a tensor's memory."""
-        if (self.notices_numbers or type(t) is not Tensor or t._array.dtype not in FROM_NUMPY
-                or t._array.dtype.kind == "V"):
+        if (self.notices_numbers or self.makes_generators or type(t) is not Tensor
+                or t._array.dtype not in FROM_NUMPY or t._array.dtype.kind == "V"):
             self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
             return None
         t._shared().shown = 1

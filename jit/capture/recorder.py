@@ -85,6 +85,7 @@ class Recorder(Writes):
         self.reachable = ReachableTensors(reachable, watched)
         # see CodeFacts in names_in_code.py
         self.notices_numbers, self.notices_truths = notices_numbers, False
+        self.makes_generators = False        # otherwise than where it is noticed
         self.variation = variation
         self.number_stand_ins = NumberStandIns()
         self.places = {}                     # offsets of tensors in storages, if asked for

@@ -244,6 +244,7 @@ class Session:
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
         rec.notices_truths = whole.facts.notices_truths
+        rec.makes_generators = whole.facts.makes_generators
         rec.numpys.can_stand = not whole.solid
         rec.numpys.settings_are_guarded = "numpy" in self.world.settings
         rec.first, rec.codes = run.first, whole.codes

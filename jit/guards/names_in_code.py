@@ -106,6 +106,7 @@ class CodeFacts:
     takes_classes: bool = False      # the class of something, for more than its name
     reads_dicts: bool = False        # single attributes, by an object's `__dict__`
     sees_handled_error: bool = False     # the one that was handled when it was called
+    makes_generators: bool = False       # of random numbers, unseen (see made_generators.py)
 
     def copy(self) -> CodeFacts:
         """A copy, to be added to."""
@@ -123,6 +124,7 @@ class CodeFacts:
         self.takes_classes |= other.takes_classes
         self.reads_dicts |= other.reads_dicts
         self.sees_handled_error |= other.sees_handled_error
+        self.makes_generators |= other.makes_generators
 
 
 class NamesInCode:

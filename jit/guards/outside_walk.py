@@ -36,6 +36,7 @@ from .followed_module_names import (
     visit_module_by_names,
 )
 from .functions_of_c import FunctionsOfC
+from .made_generators import note_made_generators
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
 from .number_settings import SETTINGS
@@ -334,8 +335,7 @@ class Walk:
         self.bases_and_watchers()
         if "numpy" in attributes:            # a tensor's method may give arrays
             self.settings.add("numpy")
-        for name in sorted(self.settings):
-            self.places.append(Setting(name, SETTINGS[name]))
+        self.places += [Setting(name, SETTINGS[name]) for name in sorted(self.settings)]
         if self.facts.looks_up_names:
             compare_modules(self)
         for f, spot in (*self.builtins.called(), *(calls or ())):
@@ -380,9 +380,10 @@ class Walk:
                 loggers := self.stand_ins.of_kind(logging.Logger)):
             self.compare(loggers)
             self.walk()
+        note_made_generators(self)
         # A cache would keep what stands for an array.
         self.solid = (self.facts.notices_numbers or bool(self.stand_ins.of_kind(CACHED))
-                      or not stands_as_memory())
+                      or not stands_as_memory() or self.facts.makes_generators)
         found = self.stand_ins.arrays()
         self.settings.update(["numpy"] if found else [])
         if self.solid:

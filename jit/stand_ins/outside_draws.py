@@ -26,7 +26,7 @@ from ..values.array_facts import takes
 from ..values.immutable_types import PLAIN, equal
 from ..values.varying_numbers import NUMBERS, Number, tensor_behind, tensor_of, value_of, varies
 from .numpy_stand_in import Array, real_of
-from .streams_and_functions import StandIn, called_plainly
+from .streams_and_functions import StandIn, called_plainly, held_by
 
 if TYPE_CHECKING:
     from ..capture.recorder import Recorder
@@ -61,8 +61,9 @@ class Drawer(StandIn):
         return found
 
     def _afterwards(self, found: Any) -> Any:
-        return (lambda *args, **kwargs: called_plainly(found, args, kwargs)[0]) if draws(found) \
-            else found
+        outward = held_by(self)[1]
+        return (lambda *args, **kwargs: outward.given(called_plainly(found, args, kwargs)[0])) \
+            if draws(found) else found
 
 
 class OutsideDraw:

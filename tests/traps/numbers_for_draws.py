@@ -1,4 +1,5 @@
 """Draws that go by numbers that vary, and other things that steps of well-known scripts do."""
+import copy
 import random
 
 import numpy as np
@@ -230,6 +231,32 @@ def types_of_generators_are_asked_for(trace):
         for _ in range(6):
             yield act(ramp(2)), both(ramp(2))
     return agent.act, calls
+
+
+@trap
+def rows_are_shuffled_by_generators_that_others_make(trace):
+    """A generator is made by its class, by that of another one, as a copy, or spawned: its methods
+    take a stand-in for an array for a sequence, and change rows one after the other."""
+    g, makers = np.random.default_rng(2), {"old": np.random.RandomState}
+    def by_class(a): np.random.RandomState(0).shuffle(a)
+    def by_entry(a): makers["old"](3).shuffle(a)
+    def by_default(a, make=np.random.RandomState): make(1).shuffle(a)
+    def by_type(a): type(g)(np.random.PCG64(0)).permuted(a, out=a)
+    def by_copy(a): copy.deepcopy(g).shuffle(a)
+    def spawned(a): np.random.default_rng(4).spawn(1)[0].permuted(a, axis=0, out=a)
+    def of_a_tensor(a):
+        b = whet.tensor(a).numpy()
+        np.random.RandomState(4).shuffle(b)
+        a += b
+    all_of_them = by_class, by_entry, by_default, by_type, by_copy, spawned, of_a_tensor
+    traced = [trace(f) for f in all_of_them]
+    def calls(_):
+        for k in range(4):
+            for f in traced:
+                a = np.arange(10.0).reshape(5, 2) + k
+                f(a)
+                yield a
+    return by_class, calls
 
 
 # small and large ones, none that is above the lower bound, one that is no int
