@@ -158,12 +158,12 @@ class Values:
         return new
 
     def inside(self, n: int) -> bool:
-        """Is a view inside the memory of its base?"""
+        """Is a view inside the memory of its base, and past the gaps of one from outside?"""
         root = self.memory[n]
         if n in self.rooms:
             return self.rooms[n] is self.rooms.get(root)
         (low, high), (first, end) = span(self.arrays[n]), span(self.arrays[root])
-        return first <= low and high <= end
+        return first <= low and high <= end and not _shows_gaps(self.arrays[n], self.arrays[root])
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -182,6 +182,20 @@ class Values:
         a = self.array(n)
         if a is not None:
             self.numbers.pop(id(a), None)
+
+
+def _shows_gaps(part: Array, whole: Array) -> bool:
+    """Does a part of an array's memory show bytes between the array's elements?"""
+    low, high = span(whole)
+    if whole.nbytes == high - low and 0 not in whole.strides:
+        return False
+    held = np.zeros(high - low, bool)
+
+    def bytes_of(a: Array) -> Array:
+        return np.ndarray((*a.shape, a.itemsize), bool, held.data, address(a) - low,
+                          (*a.strides, 1))
+    bytes_of(whole)[...] = True
+    return not bytes_of(part).all()
 
 
 def unlimited() -> float:

@@ -161,3 +161,21 @@ def test_what_a_run_drops_is_gone_while_it_is_recorded(monkeypatch):
     monkeypatch.setattr(recorder.Recorder, "note", counting)
     jit.trace(lambda x: ((((x * 2) + 1).exp() * 3) - 1).tanh())(whet.ones(3))
     assert len(alive) == 6 and max(alive) == 3           # what it was given, an operand, a result
+
+
+def every_second(x): return x.as_strided((3,), (1,)) * 2
+def rows_of_its_own(x): return x.as_strided((2, 2), (8, 1)) * 2
+
+
+@pytest.mark.parametrize("f, reason", [
+    (every_second, "shows memory outside of the tensor"), (rows_of_its_own, None)])
+@pytest.mark.filterwarnings("ignore:.*runs eagerly")
+def test_a_view_is_not_inside_of_memory_between_elements(f, reason):
+    """What lies between the elements of an argument is no input of a recording."""
+    traced = jit.trace(f)
+    for k in range(6):
+        whole = whet.arange(32.0).reshape(4, 8) + k
+        x = whole[:, :4] if reason is None else whole[:, ::2]
+        assert traced(x).tolist() == f(x).tolist()
+    why = traced.explain(data=True)["refused"]
+    assert why is None if reason is None else reason in str(why)
