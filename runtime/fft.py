@@ -5,11 +5,12 @@ from . import dtypes
 from .ops import fourier as _f
 from .ops.argument_guards import guarded as _guarded
 from .ops.out_arguments import with_out as _puts_results
+from .ops.out_types import OutType as _OutType
 from .ops.surface import FUNCTIONS as _F
 from .size_arguments import sizes as _sizes
 from .tensor import Tensor as Tensor
 
-_with_out = _functools.partial(_puts_results, casts=True)
+_with_out = _functools.partial(_puts_results, types=_OutType.KIND)
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

@@ -34,6 +34,7 @@ from .ops.lapack import pinv as _pinv
 from .ops.lapack import solve_triangle as _solve_triangle
 from .ops.number_questions import has_zero as _has_zero
 from .ops.out_arguments import with_out as _with_out
+from .ops.out_types import OutType as _OutType
 from .ops.question_kernels import asked_of_all as _asked_of_all
 from .ops.reflections import geqrf, householder_product, ormqr  # noqa: F401
 from .ops.registry import ask as _ask
@@ -582,9 +583,10 @@ def vander(x, N=None):
 
 
 # whose `out=` may have another type than the result
-_CASTING = frozenset(("cond", "eig", "eigvals", "householder_product", "lstsq", "matrix_power",
-                      "matrix_rank", "pinv", "tensorinv", "tensorsolve"))
+_OUT_TYPES = dict.fromkeys(
+    ("cond", "eig", "eigvals", "householder_product", "lstsq", "matrix_power", "matrix_rank",
+     "pinv", "tensorinv", "tensorsolve"), _OutType.CASTS)
 globals().update({
-    n: _with_out(globals()[n], n, casts=n in _CASTING) for n in __all__
+    n: _with_out(globals()[n], n, types=_OUT_TYPES.get(n, _OutType.RESULT)) for n in __all__
     if n not in ("LinAlgError", "diagonal", "matmul", "matrix_exp", "vector_norm", "vander")})
 globals().update(_guarded(globals(), __name__))

@@ -5,6 +5,7 @@ from .dtypes import FLOAT as _FLOAT
 from .ops.argument_guards import guarded as _guarded
 from .ops.docstrings import with_example as _with_example
 from .ops.out_arguments import with_out as _with_out
+from .ops.out_types import OutType as _OutType
 from .ops.question_kernels import asked_of_all as _asked_of_all
 from .ops.registry import ask as _ask
 from .ops.registry import is_tensor as _is_tensor
@@ -85,7 +86,7 @@ def _polynomial(name, first, step):
     polynomial.__doc__ = _with_example(
         f"The {words.replace('_', ' ')} {letter.upper()} of degree n.",
         f"whet.special.{name}(whet.tensor([0., 1.]), 2)", f"tensor({_VALUES[name]})")
-    return _with_out(polynomial, casts=True)
+    return _with_out(polynomial, types=_OutType.CASTS)
 
 
 @_asked_of_all

@@ -20,6 +20,7 @@ from ..ir.scalar import (
     tanh,
     where,
 )
+from .out_types import OutType
 from .pointwise import AWAY, NUMBER, POSITIVE, UNIT, R
 from .pointwise_family import PointwiseOp
 from .sample_inputs import reals
@@ -131,6 +132,7 @@ hardswish = f("hardswish", lambda input: _hardswish(input), kinds="f", samples=r
 hardshrink = f("hardshrink",
                lambda input, lambd=0.5: where(ge(input, -lambd) & le(input, lambd), 0, input),
                kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), inplace=False,
+               out_type=OutType.RESULT,
                vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None],
                doc="input, 0 where |input| <= lambd.", example="[-2., 0.25, 1.] -> [-2., 0., 1.]")
 softshrink = f(
@@ -138,7 +140,7 @@ softshrink = f(
         gt(input, lambd), input - lambd,
         where(lt(input, -lambd), input + lambd, where(isnan(input), input, 0))), kinds="f",
     samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
-    vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None],
+    out_type=OutType.RESULT, vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None],
     doc="input nearer to zero by lambd, 0 where |input| <= lambd.",
     example="[-2., 0.25, 1.] -> [-1.5000, 0.0000, 0.5000]")
 softsign = f(

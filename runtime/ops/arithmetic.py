@@ -17,6 +17,7 @@ from .argument_errors import check_numbers_fit, checked_input
 from .argument_guards import check_text
 from .batching import native
 from .number_questions import has_zero
+from .out_types import OutType
 from .pointwise_family import inplace, write_out
 from .public_functions import compile_function
 from .registry import Op, apply, ask, check_tensors, is_tensor
@@ -26,8 +27,8 @@ from .surface import ELEMENTWISE, FUNCTIONS, METHODS, function, method
 NO_ATTRS: dict = {}
 
 
-def _run(op, args, out=None):
-    return apply(op, args, NO_ATTRS) if out is None else write_out(op, args, out)
+def _run(op, args, out=None, out_type=None):
+    return apply(op, args, NO_ATTRS) if out is None else write_out(op, args, out, out_type)
 
 
 def _kind(x):
@@ -47,18 +48,19 @@ def _of_numbers(choose):
 
 
 def _define(name, choose, signature, *, aliases=(), inplace_form=True, method_form=True, doc=None,
-            example=None):
+            example=None, out_type=None):
     """Publish `name(signature, *, out)`, the method and the in-place form of a function that picks
-    its op: `choose(*args) -> (op, operands)`. Its docstring is that of `choose`, or `doc`, with the
+    its op: `choose(*args) -> (op, operands)`, and may have an `out=` of other types than that
+    (`out_type`). Its docstring is that of `choose`, or `doc`, with the
     example (see `docstrings.py`)."""
     params = [q.strip() for q in signature.split(",")]
     names = ", ".join(q.split("=")[0].strip() for q in params if q != "*")
-    env = {"choose": choose, "run": _run, "inplace": inplace, "math": math}
+    env = {"choose": choose, "run": _run, "inplace": inplace, "math": math, "out_type": out_type}
     star = "" if "*" in params else ", *"
     fn = compile_function(
         name,
         f"def {name}({signature}{star}, out=None):\n    op, xs = choose({names})\n    return "
-        "run(op, xs, out)\n",
+        "run(op, xs, out, out_type)\n",
         env)
     rest = ", ".join(["self", *params[1:]])
     selfnames = ", ".join(["self", *names.split(", ")[1:]])
@@ -286,12 +288,15 @@ true_divide = _define("true_divide", _of_numbers(lambda a, b: (p.div_op, (a, b))
                       example="[6., 7.], 2 -> [3.0000, 3.5000]")
 remainder = _define("remainder", _remainder, "input, other", example="[-3., 5.], 2 -> [1., 1.]")
 fmod = _define("fmod", _fmod, "input, other", example="[-3., 5.], 2 -> [-1., 1.]")
-sign = _define("sign", _sign, "input", example="[-2., 0., 3.] -> [-1., 0., 1.]")
-sgn = _define("sgn", _sgn, "input", example="[-2., 0., 3.] -> [-1., 0., 1.]")
+sign = _define("sign", _sign, "input", out_type=OutType.RESULT,
+               example="[-2., 0., 3.] -> [-1., 0., 1.]")
+sgn = _define("sgn", _sgn, "input", out_type=OutType.RESULT,
+              example="[-2., 0., 3.] -> [-1., 0., 1.]")
 floor_divide = _define("floor_divide", _floor_divide, "input, other",
                        example="[7., -7.], 2 -> [ 3., -4.]")
 pow_ = _define("pow", _pow, "input, exponent", example="[2., 3.], 2 -> [4., 9.]")
 float_power = _define("float_power", _float_power, "input, exponent", inplace_form=False,
+                      out_type=OutType.RESULT,
                       example="[2., 3.], 2 -> [4., 9.], dtype=whet.float64")
 clamp = _define("clamp", _clamp, "input, min=None, max=None", aliases=["clip"],
                 example="[-1., 0.5, 3.], 0, 1 -> [0.0000, 0.5000, 1.0000]")
@@ -301,7 +306,7 @@ clamp_max = _define("clamp_max", _clamp_max, "input, max",
                     example="[-1., 0.5, 3.], 1 -> [-1.0000, 0.5000, 1.0000]")
 logit = _define("logit", _logit, "input, eps=None", example="[0.5, 0.9] -> [0.0000, 2.1972]")
 nan_to_num = _define("nan_to_num", _nan_to_num, "input, nan=None, posinf=None, neginf=None",
-                     example="[nan, 1.] -> [0., 1.]")
+                     out_type=OutType.RESULT, example="[nan, 1.] -> [0., 1.]")
 ldexp = _define("ldexp", lambda a, b: (p.ldexp_op, (a, b)), "input, other",
                 doc="input times two to the power of other.",
                 example="[1., 3.], [2., 1.] -> [4., 6.]")
@@ -526,7 +531,7 @@ def frexp(input):
     return return_types.frexp(apply(frexp_op, (input,), {}))
 
 
-@function("multigammaln", out=True, out_casts=True)
+@function("multigammaln", out=True, out_type=OutType.CASTS)
 def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension p.
 

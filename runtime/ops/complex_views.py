@@ -14,7 +14,7 @@ from ..size_arguments import sizes
 from ..strided_memory import index_of_part
 from .batching import native
 from .creation import finish
-from .out_arguments import check_out_types
+from .out_types import OutType
 from .pointwise_family import PointwiseOp
 from .registry import apply, check_one_type, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
@@ -234,7 +234,7 @@ def complex(real, imag, *, out=None):
                            f"{real.dtype.letter} and {imag.dtype.letter}")
     made = apply(complex_op, (real, imag), {})
     if out is not None:
-        check_out_types(made, out)
+        OutType.RESULT.fit("view_as_complex", made, out)
     return finish(made, "complex", out, requires_grad=False)
 
 
@@ -330,7 +330,7 @@ def isreal(input):
     return input.imag == 0
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def angle(input):
     """The angle of a complex number in the plane; of a real number 0 or pi.
 

@@ -14,6 +14,7 @@ from .batching import aligned, example_ndim
 from .half_precision import wide
 from .onnx import products as in_onnx
 from .out_arguments import give_out
+from .out_types import OutType
 from .pointwise_family import NO_ATTRS
 from .reduce import sum_op
 from .registry import REGISTRY, Op, apply, check_tensors, is_tensor
@@ -346,7 +347,7 @@ def vdot(input, other):
     return _in_own_types(_inner, input.conj(), other)
 
 
-@function(out=True, out_casts=True)
+@function(out=True)
 def inner(input, other):
     """Sums of products over the last dimension of both.
 
@@ -363,7 +364,7 @@ def inner(input, other):
     return tensordot(input, other, ([-1], [-1]))
 
 
-@function("ger", out=True, out_casts=True)
+@function("ger", out=True, out_type=OutType.CASTS)
 def outer(input, vec2):
     """All products of the elements of two vectors.
 

@@ -20,14 +20,10 @@ def many(dim, ndim, name=None, none_if_empty=True):
     """Dimensions as a sorted tuple of indices >= 0; None where all are meant."""
     if dim is None:
         return None
-    try:
-        several = None if isinstance(dim, int) else tuple(dim)
-    except TypeError:                        # a NumPy integer, say
-        several = None
-    if several is None:
+    if not isinstance(dim, tuple | list):
         d = one(dim, ndim, name)
         return (d,) if ndim else None
-    dims = tuple([one(d, ndim, name) for d in several])
+    dims = tuple([one(d, ndim, name) for d in dim])
     if len(set(dims)) != len(dims):
         twice = next(d for d in dims if dims.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")

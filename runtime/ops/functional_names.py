@@ -5,6 +5,8 @@ Most are the same functions. A few have another order of parameters there, and a
 from . import activation, docstrings, dropout, loss, margin_losses, norm
 from .declared_signatures import declare
 from .embedding import embedding as embedded
+from .out_arguments import with_out
+from .out_types import OutType
 from .surface import FUNCTIONS, METHODS, function
 
 for _fn in (activation.celu, activation.selu, activation.rrelu, activation.threshold,
@@ -90,6 +92,7 @@ def in_place(fn):
 
 for _name in ("celu", "selu", "rrelu", "threshold"):
     FUNCTIONS[f"{_name}_"] = in_place(FUNCTIONS[_name])
+FUNCTIONS["threshold"] = with_out(activation.threshold, types=OutType.CASTS)
 for _name in ("addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_", "arctanh_",
               "as_strided_", "fix_", "index_put_", "negative_", "resize_as_", "round_"):
     FUNCTIONS[_name] = METHODS[_name]

@@ -11,6 +11,7 @@ from .batching import shifted
 from .creation import empty_array
 from .onnx import shapes as in_onnx
 from .out_arguments import give_out
+from .out_types import OutType
 from .registry import Op, apply, is_tensor
 from .sample_inputs import Sample
 from .split import unbind_op, unjoin_op
@@ -134,7 +135,7 @@ def _put(name, r, out, tensors):
     if is_tensor(out) and not dtypes.can_cast(r.dtype, out.dtype):
         raise TypeError(f"{name}(): input types can't be cast to the desired output type "
                         f"{out.dtype.letter}")
-    return give_out(name, r, out, tensors, casts=True)
+    return give_out(name, r, out, tensors, types=OutType.CASTS)
 
 
 @function("concat", "concatenate", method=False)

@@ -7,6 +7,7 @@ from . import low_rank
 from .elimination import lu_unpack, packed_lu
 from .lapack import _h, _inv, cholesky, det, qr, slogdet, svd, svdvals
 from .out_arguments import with_out
+from .out_types import OutType
 from .surface import FUNCTIONS as F
 from .surface import METHODS, function
 from .vector_norm import vector_norm
@@ -91,6 +92,12 @@ def _slogdet_of_old(input):
     return return_types.slogdet(slogdet(input))
 
 
+# whose `out=` may have another type than the result
+_OUT_TYPES = dict.fromkeys(
+    ("cholesky", "cholesky_solve", "cholesky_inverse", "matrix_power", "geqrf", "lu"),
+    OutType.CASTS)
+
+
 def publish():
     """Put them there."""
     named = {
@@ -107,12 +114,12 @@ def publish():
         METHODS[name] = fn
         F[name] = (fn if name in ("det", "slogdet", "logdet", "pinverse",
                                   "matrix_exp") else
-                   with_out(fn, name, casts=name.startswith(("cholesky", "matrix_power"))))
+                   with_out(fn, name, types=_OUT_TYPES.get(name, OutType.RESULT)))
     for name in ("geqrf", "ormqr"):
         METHODS[name], F[name] = getattr(linalg, name), with_out(
-            getattr(linalg, name), casts=name == "geqrf")
+            getattr(linalg, name), types=_OUT_TYPES.get(name, OutType.RESULT))
     F["orgqr"] = METHODS["orgqr"] = linalg.householder_product
-    METHODS["lu"], F["lu"] = packed_lu, with_out(packed_lu, "lu", casts=True)
+    METHODS["lu"], F["lu"] = packed_lu, with_out(packed_lu, "lu", types=_OUT_TYPES["lu"])
     F["lu_unpack"], F["pca_lowrank"], F["svd_lowrank"] = with_out(
         lu_unpack), low_rank.pca_lowrank, low_rank.svd_lowrank
 

@@ -14,6 +14,7 @@ from ..size_arguments import as_int, sizes, whole
 from . import dims
 from .batching import native, shifted
 from .onnx import shapes as in_onnx
+from .out_types import OutType
 from .pointwise_family import inplace
 from .registry import MoveOp, Op, apply
 from .sample_inputs import Sample
@@ -291,7 +292,7 @@ def diagflat(input, offset=0):
 
 
 # ---- products of shapes --------------------------------------------------------------------------
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def kron(input, other):
     """The Kronecker product: each element of `input` times all of `other`, as blocks.
 

@@ -14,6 +14,7 @@ from .gradients_by_decomposition import by_decomposition
 from .half_precision import wide
 from .onnx import products as in_onnx
 from .out_arguments import give_out
+from .out_types import OutType
 from .pad import pad
 from .pointwise_family import PointwiseOp
 from .pools import avg_pool
@@ -455,4 +456,4 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
         raise RuntimeError(f"linalg.vector_norm: Order {p} not supported.")
     denom = vector_norm(input, p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denom if out is None else give_out(
-        "normalize", input / denom, out, (input,), casts=True)
+        "normalize", input / denom, out, (input,), types=OutType.CASTS)

@@ -7,12 +7,13 @@ from . import registry
 from .argument_guards import guard
 from .declared_signatures import and_keyword, declare
 from .out_memory import put_out
+from .out_types import OutType
 from .public_functions import PUBLIC, asked
 
 
-def with_out(fn, name=None, casts=False, decides=False):
-    """A function that takes `out=` too: the result, or each of several, is put there. Where it
-    `casts`, that may have another type; where that `decides`, its type is the function's `dtype`.
+def with_out(fn, name=None, types=OutType.RESULT):
+    """A function that takes `out=` too: the result, or each of several, is put there,
+    which has one of these types.
     """
     inner, name = guard(fn), name or fn.__name__
 
@@ -22,25 +23,19 @@ def with_out(fn, name=None, casts=False, decides=False):
             said = asked(call, args, {**kwargs, "out": out})
             if said is not MINE:
                 return said
-        if decides and registry.is_tensor(out):
-            kwargs["dtype"] = type_to_make(kwargs.get("dtype"), out)
+        if registry.is_tensor(out):
+            if types is OutType.DECIDES:
+                kwargs["dtype"] = type_to_make(kwargs.get("dtype"), out)
+            else:
+                type_to_make(kwargs.get("dtype"), out)
         r = inner(*args, **kwargs)
         if out is None:
             return r
-        return give_out(name, r, out, (*args, *kwargs.values()), casts=casts)
+        return give_out(name, r, out, (*args, *kwargs.values()), types=types)
     call.guarded = True
     PUBLIC[inner] = call
     call.adds_out = True
     return declare(call, fn, and_keyword("out"))
-
-
-def check_out_types(r, out):
-    """Raise where a result, or one of several, is of another type than its `out=`."""
-    for a, b in zip(r, out) if isinstance(r, tuple) else [(r, out)]:
-        if registry.is_tensor(b) and a.dtype is not b.dtype:
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {a.dtype.letter}, but got {b.dtype.letter} "
-                "instead")
 
 
 def type_to_make(dtype, out):
@@ -59,11 +54,10 @@ _NO_HISTORY = (
     "the arguments requires grad.")
 
 
-def give_out(name, r, out, operands=(), warn=True, casts=False):
+def give_out(name, r, out, operands=(), warn=True, types=OutType.RESULT):
     """Put a result, or a tuple of results, that is made of these operands into `out=`, which has
-    the type of the result, or any that this goes into where the function `casts`."""
-    if not casts:
-        check_out_types(r, out)
+    one of these types."""
+    r = types.fit(name, r, out)
     if isinstance(r, tuple):
         if not isinstance(out, tuple | list) or len(out) != len(r):
             raise TypeError(

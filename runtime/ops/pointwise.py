@@ -54,6 +54,7 @@ from ..ir.scalar import (
     trunc,
     where,
 )
+from .out_types import OutType
 from .pointwise_family import PointwiseOp
 from .sample_inputs import booleans, integers, reals
 from .surface import pointwise_function as f
@@ -407,13 +408,13 @@ isfinite_ = _test("isfinite", lambda input: s.isfinite(input), R, inplace=False,
                   doc="Is an element neither infinite nor NaN?",
                   example="[1., inf, nan] -> [ True, False, False]")
 isposinf = _test("isposinf", lambda input: s.isinf(input) & gt(input, 0), R, inplace=False,
-                 kinds="bif", doc="Is an element plus infinity?",
+                 kinds="bif", out_type=OutType.RESULT, doc="Is an element plus infinity?",
                  example="[inf, -inf] -> [ True, False]")
 isneginf = _test("isneginf", lambda input: s.isinf(input) & lt(input, 0), R, inplace=False,
-                 kinds="bif", doc="Is an element minus infinity?",
+                 kinds="bif", out_type=OutType.RESULT, doc="Is an element minus infinity?",
                  example="[inf, -inf] -> [False, True]")
 signbit = _test("signbit", lambda input: s.signbit(input), R, inplace=False, kinds="bif",
-                doc="Is the sign bit set? It is set in -0., too.",
+                out_type=OutType.RESULT, doc="Is the sign bit set? It is set in -0., too.",
                 example="[1., -0.] -> [False, True]")
 logical_not = _test("logical_not", lambda input: eq(input, 0), R,
                     doc="True where the element is zero.", example="[0., 2.] -> [ True, False]")
@@ -454,6 +455,7 @@ bitwise_right_shift = f("bitwise_right_shift", lambda input, other: s.shr(input,
 # ---- picking and copying signs ----
 where_op = PointwiseOp(
     "where", lambda condition, input, other: where(condition, input, other), keep=(0,),
+    out_type=OutType.RESULT,
     kinds="bifc8", samples=(booleans, R, R),
     vjp=lambda g, y, c, a, b: [None, where(c, g, 0), where(c, 0, g)])
 copysign_ = _float(

@@ -28,6 +28,7 @@ from ..tensor import wrap
 from . import registry
 from .batching import aligned, example_ndim
 from .out_memory import put_out, takes_as_it_is
+from .out_types import OutType, is_cast
 from .promotion import Promotion
 from .registry import REGISTRY, Op, apply, apply_without_operands
 
@@ -68,7 +69,7 @@ class PointwiseOp(Op):
     def __init__(self, name, fn, *, vjp=None, promote="default", keep=(), kinds="bifc",
                  differentiable=None, result=None, samples=None, register=True, saves=None,
                  doc=None, check=None, complex=None, complex_vjp=None, wide=False, at_result=False,
-                 onnx=None, one_type=False, example=None):
+                 onnx=None, one_type=False, example=None, out_type=None):
         self.standard, self.one_type, self.example = onnx, one_type, example
         self.fn, self.vjp_fn, self.complex_fn, self.complex_vjp = fn, vjp, complex, complex_vjp
         ps = list(inspect.signature(fn).parameters.values())
@@ -76,6 +77,8 @@ class PointwiseOp(Op):
         self.nin = len(ps)
         self.promotion, self.keep, self.result = Promotion(promote), frozenset(keep), result
         self.gives_real = result == "real"
+        keeps = (self.nin, self.promotion) == (1, Promotion.COMMON) and result in (None, "real")
+        self.out_type = out_type or (OutType.RESULT if keeps else OutType.CASTS)
         self.kinds = frozenset(KINDS[k] for k in kinds)
         self.check, self.wide, self.at_result = check, wide, at_result
         self._plans: dict = {}
@@ -88,11 +91,6 @@ class PointwiseOp(Op):
             differentiable=differentiable if differentiable is not None else result != "bool")
         self.wants_needs = self.nin > 1
         self._needs = None
-
-    @property
-    def keeps_type(self):
-        """Is the result of its one operand's type, as `out=` must be then?"""
-        return (self.nin, self.promotion) == (1, Promotion.COMMON) and self.result in (None, "real")
 
     # ---- the expression ----
     @property
@@ -466,12 +464,13 @@ def call(op, args, out=None):
     return registry.apply(op, args, {})
 
 
-def write_out(op, args, out):
+def write_out(op, args, out, out_type=None):
     """The `out=` form of any op: the result is put into `out`, which is resized if its shape
     differs."""
     if not registry.is_tensor(out):
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {out.__class__.__name__}")
-    if isinstance(op, PointwiseOp) and takes_as_it_is(out, args):
+    if isinstance(op, PointwiseOp) and takes_as_it_is(out, args) and (
+            op.result != "bool" or op.out_type is OutType.CASTS):
         return inplace(op.into_out, out, args)
     if modes.state.flags & modes.GRAD and any(
             registry.is_tensor(x) and x._rg & tensor_base.REQUIRES_GRAD
@@ -480,11 +479,9 @@ def write_out(op, args, out):
             f"{op.name}(): functions with out=... arguments don't support automatic "
             "differentiation, but one of the arguments requires grad.")
     r = registry.apply(op, args, {})
-    if getattr(op, "keeps_type", False) and r.dtype is not (wanted := out.dtype):
-        given = args[0].dtype
-        # Moduli of complex numbers are cast: to any floats, and to the type of these.
-        if r.dtype is given or wanted.category == COMPLEX and wanted is not given:
-            raise RuntimeError(f"Found dtype {wanted.letter} but expected {r.dtype.letter}")
+    if r.dtype is not out.dtype and isinstance(op, PointwiseOp) and not is_cast(
+            op, args, r.dtype, out.dtype, out_type):
+        raise RuntimeError(f"Found dtype {out.dtype.letter} but expected {r.dtype.letter}")
     return put_out(op.name, r, out, args)
 
 

@@ -21,6 +21,7 @@ from .batching import native
 from .creation import check_options, placed
 from .number_questions import are_probabilities, has_negative
 from .out_arguments import give_out, type_to_make
+from .out_types import OutType
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, apply_without_operands, ask, is_tensor
 from .sample_inputs import Sample, reals
@@ -290,7 +291,7 @@ def _finish(x, out, requires_grad, device):
     if devices.beyond is not None:
         x = placed(x, device if out is None else out.device)
     if out is not None:
-        return give_out("random", x, out, casts=True)
+        return give_out("random", x, out, types=OutType.CASTS)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -523,6 +524,11 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         if not is_tensor(mean) and not is_tensor(std):
             raise TypeError("normal(): without a size, mean or std must be a Tensor")
         shape = size_arguments.broadcast_shapes(*(t.shape for t in (mean, std) if is_tensor(t)))
+        if is_tensor(out) and not is_tensor(std):       # the means are added to what is drawn there
+            if not size_arguments.broadcasts_to(shape, out.shape):
+                raise RuntimeError(f"normal: the means of shape {list(shape)} do not broadcast to "
+                                   f"the shape {list(out.shape)} of out")
+            shape = out.shape
         like = mean if is_tensor(mean) else std
         z = randn(*shape, generator=generator, dtype=like.dtype, device=like.device)
     detached = [t.detach() if is_tensor(t) else t for t in (mean, std)]
@@ -530,7 +536,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     return _finish(drawn, out, requires_grad, z.device)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.REAL)
 def bernoulli(input, p=None, *, generator=None):
     """Ones with the probabilities of the input, zeros otherwise.
 

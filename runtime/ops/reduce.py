@@ -13,6 +13,7 @@ from .argument_errors import checked_input
 from .autocast_to_float32 import precise
 from .number_questions import has_zero
 from .onnx import shapes as in_onnx
+from .out_types import OutType
 from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
 from .surface import FUNCTIONS, function
@@ -290,7 +291,7 @@ def _reduced(op, x, dim, keepdim, dtype=None):
     return apply(op, (x,), attrs)
 
 
-@function(out=True, out_decides=True)
+@function(out=True, out_type=OutType.DECIDES)
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The sum of all elements, or along dimensions. Sums of integers are int64.
 
@@ -302,7 +303,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
     return _reduced(sum_op, checked_input("sum", input), dim, keepdim, dtype)
 
 
-@function(out=True, out_decides=True)
+@function(out=True, out_type=OutType.DECIDES)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum, NaNs counted as zero.
 
@@ -317,7 +318,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None):
     return _reduced(nansum_op, input, dim, keepdim, dtype)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
     """The mean of all elements, or along dimensions.
 
@@ -338,7 +339,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return _reduced(mean_op, input, dim, keepdim)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.KIND)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     """The mean of the elements that are not NaN.
 
@@ -355,7 +356,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
     return nansum(input, dim, keepdim, dtype=dtype) / count
 
 
-@function(out=True, out_decides=True)
+@function(out=True, out_type=OutType.DECIDES)
 @precise
 def prod(input, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dimension.
@@ -430,6 +431,9 @@ def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
     _check_ordered(name, input)
     if other is None and is_tensor(dim):
         other, dim = dim, None
+    if dim is None and keepdim:
+        raise TypeError(f"{name}() received an invalid combination of arguments - keepdim is of a "
+                        "dimension, and none is given")
     if other is not None:
         return FUNCTIONS[op_two](input, other)
     if dim is None:
@@ -442,7 +446,7 @@ def _extremum(name, op_all, op_dim, op_two, input, dim, keepdim, other):
     return kind(apply(op_dim, (input,), {"dim": d, "keepdim": bool(keepdim)}))
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS_ONE)
 def max(input, dim=None, keepdim=False, *, other=None):
     """The greatest element; with a dimension (values, indices); with another tensor the elementwise
     maximum.
@@ -454,7 +458,7 @@ def max(input, dim=None, keepdim=False, *, other=None):
     return _extremum("max", amax_op, max_dim_op, "maximum", input, dim, keepdim, other)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS_ONE)
 def min(input, dim=None, keepdim=False, *, other=None):
     """The least element; with a dimension (values, indices); with another tensor the elementwise
     minimum.
@@ -514,7 +518,7 @@ def _truth(op, input, dim, keepdim):
     return r.to(dtypes.uint8) if input.dtype is dtypes.uint8 else r
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.TRUTH)
 def any(input, dim=None, keepdim=False):
     """Is any element true (not zero)?
 
@@ -525,7 +529,7 @@ def any(input, dim=None, keepdim=False):
     return _truth(any_op, input, dim, keepdim)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.TRUTH)
 def all(input, dim=None, keepdim=False):
     """Are all elements true (not zero)?
 

@@ -12,6 +12,7 @@ from .argument_errors import checked_input
 from .batching import shifted
 from .number_questions import has_zero
 from .onnx import sort_and_scan as in_onnx
+from .out_types import OutType
 from .reduce import products_before, samples_along_one_dim
 from .registry import Op, apply, ask, is_tensor
 from .surface import FUNCTIONS, METHODS, function
@@ -162,7 +163,7 @@ def _scan(op, input, dim, dtype=None):
     return r if dtype is None else r.to(dtype)
 
 
-@function(out=True, out_decides=True)
+@function(out=True, out_type=OutType.DECIDES)
 def cumsum(input, dim, *, dtype=None):
     """Running sums along `dim`.
 
@@ -173,7 +174,7 @@ def cumsum(input, dim, *, dtype=None):
     return _scan(cumsum_op, input, dim, dtype)
 
 
-@function(out=True, out_decides=True)
+@function(out=True, out_type=OutType.DECIDES)
 def cumprod(input, dim, *, dtype=None):
     """Running products along `dim`.
 
@@ -289,7 +290,7 @@ def _check_beside(input, more, what, d):
                            f"{d}, but got {theirs} for {mine}")
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The n-th difference along `dim`.
 

@@ -8,6 +8,7 @@ from ..dtypes import COMPLEX, FLOAT
 from ..ir import row_programs
 from . import dims, docstrings
 from .argument_errors import checked_input
+from .out_types import OutType
 from .reduce import amax, samples_along_one_dim
 from .registry import apply
 from .rows_family import RowsOp
@@ -117,7 +118,7 @@ log_softmax = _row_functions("log_softmax", log_softmax_op, docstrings.with_exam
     "whet.log_softmax(whet.tensor([0., 1.]), dim=0)", "tensor([-1.3133, -0.3133])"))
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def logsumexp(input, dim, keepdim=False):
     """log(sum(exp(x))) along `dim`, computed stably.
 

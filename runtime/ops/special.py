@@ -13,6 +13,7 @@ from ..ir.scalar import absolute, eq, exp, gt, isnan, le, log, log1p, lt, sqrt, 
 from ..size_arguments import broadcast_shapes
 from .batching import broadcast
 from .join import common_type
+from .out_types import OutType
 from .pointwise_family import PointwiseOp
 from .registry import Op, apply, check_tensors, is_tensor
 from .sample_inputs import Sample, reals
@@ -223,7 +224,7 @@ def _cotangent_slopes(n):
     return [float(Fraction(c, math.factorial(n))) for c in p]
 
 
-@function("polygamma", method=False, out=True, out_casts=True)
+@function("polygamma", method=False, out=True, out_type=OutType.CASTS)
 def _polygamma(n, input):
     """The n-th derivative of `digamma`.
 
@@ -396,7 +397,7 @@ def _incomplete_op(name, upper):
         f"The regularised {'upper' if upper else 'lower'} incomplete gamma function of shape "
         f"`input` at `other`.\n\n>>> import whet\n>>> whet.{name}(whet.ones(1), whet.ones(1))\n"
         f"tensor([{0.3679 if upper else 0.6321}])")
-    return function(out=True, out_casts=True)(call)
+    return function(out=True, out_type=OutType.CASTS)(call)
 
 
 igamma = _incomplete_op("igamma", upper=False)

@@ -17,6 +17,7 @@ from .contract import (
 )
 from .half_precision import wide, wide_type
 from .join import common_type
+from .out_types import OutType
 from .public_functions import compile_function
 from .registry import apply, check_one_type, is_tensor, narrowed
 from .surface import METHODS, function
@@ -99,7 +100,7 @@ for _name, _a, _b, _product, _example in (
     _doc, _, _written = docstrings.of_elementwise(
         _name, f"beta * input + alpha * {_product.__name__.strip('_')}({_a}, {_b}).", _example)
     _fn.__doc__ = _doc
-    function(out=True, out_casts=_name == "addr")(_fn)
+    function(out=True, out_type=OutType.CASTS if _name == "addr" else OutType.RESULT)(_fn)
     _in_place = compile_function(
         _name + "_",
         f"def {_name}_(self, {_a}, {_b}, *, beta=1, alpha=1):\n    return "

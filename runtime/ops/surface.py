@@ -9,6 +9,7 @@ import inspect
 from . import docstrings, pointwise_family, registry
 from .argument_guards import guard, needs_guard
 from .out_arguments import with_out
+from .out_types import OutType
 from .pointwise_family import PointwiseOp
 from .public_functions import compile_function
 
@@ -99,16 +100,14 @@ def _operands(op, *args, **kwargs):
     return op, tuple(found.arguments.values())
 
 
-def function(*names, method=True, out=False, out_casts=False, out_decides=False):
+def function(*names, method=True, out=False, out_type=OutType.RESULT):
     """Publish a function under its name (and others) as `whet.NAME` and, where it takes a tensor
     first, as a method.
 
-    `out=True` adds the `out=` form by copying into it. That has the result's type, or with
-    `out_casts` any type into which results of that type go. With `out_decides` its type is what
-    the function computes in, as if that were its `dtype`.
+    `out=True` adds the `out=` form by copying into it, which has one of the types of `out_type`.
     """
     def publish(fn):
-        shown = with_out(fn, casts=out_casts, decides=out_decides) if out else fn
+        shown = with_out(fn, types=out_type) if out else fn
         fn.__module__ = "whet"
         for n in (fn.__name__.rstrip("_") if fn.__name__.endswith("__") else fn.__name__, *names):
             FUNCTIONS[n] = shown

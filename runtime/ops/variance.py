@@ -7,6 +7,7 @@ from ..ir import row_programs
 from . import dims
 from .argument_errors import checked_input
 from .half_precision import wide
+from .out_types import OutType
 from .registry import apply
 from .rows_family import RowsOp
 from .sample_inputs import Sample
@@ -70,7 +71,7 @@ def _drop_all(x, input, d, keepdim):
     return x.reshape(()) if not input.ndim else without_dim(x, d, keepdim)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance (divided by n - correction).
 
@@ -82,7 +83,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     return _drop_all(v, input, d, keepdim)
 
 
-@function(out=True, out_casts=True)
+@function(out=True, out_type=OutType.CASTS)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation.
 
