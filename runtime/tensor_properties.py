@@ -25,6 +25,17 @@ def owner(a):
     return a
 
 
+def _past_new_dimensions(shape, steps):
+    """The steps of an array, where those along dimensions of size one that NumPy put in, which are
+    zero, lead past all that lies further inwards."""
+    found, past = list(steps), 1
+    for d in range(len(shape) - 1, -1, -1):
+        if shape[d] == 1 and not found[d]:
+            found[d] = past
+        past = shape[d] * found[d]
+    return tuple(found)
+
+
 class TensorProperties:
     """Properties and methods of `Tensor` that tell what it is."""
     __slots__ = ()
@@ -125,6 +136,8 @@ class TensorProperties:
         s = tuple(b // a.itemsize for b in a.strides)
         if not a.size and not any(s):        # so NumPy makes what has no elements
             s = tuple(math.prod(n or 1 for n in a.shape[d + 1:]) for d in range(a.ndim))
+        if 0 in s:
+            s = _past_new_dimensions(a.shape, s)
         if dim is None:
             return s
         if not -a.ndim <= dim < a.ndim:

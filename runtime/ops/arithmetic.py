@@ -157,7 +157,7 @@ def _floor_divide(input, other):
     return p.div_floor, (input, other)
 
 
-_square, _positive, _sqrt = p.square_.op, p.positive.op, p.sqrt_.op
+_square, _same, _sqrt = p.square_.op, p.same_op, p.sqrt_.op
 
 
 def _remainder(input, other):
@@ -203,7 +203,7 @@ def _pow(input, exponent):
                 or exponent == 2 and input.dtype.category >= FLOAT):
             return _square, (input,)
         if exponent == 1 and type(exponent) is int and input.dtype.category >= INT:
-            return _positive, (input,)
+            return _same, (input,)
         if exponent == 0 and (input.dtype.category == FLOAT or type(exponent) is int
                               and INT <= input.dtype.category <= FLOAT):
             return p.zeroth_power, (input,)
@@ -268,13 +268,13 @@ def _nan_to_num(input, nan, posinf, neginf):
     """NaN and the infinities replaced by numbers."""
     checked_input("nan_to_num", input)
     if input.dtype.category < FLOAT:
-        return _positive if input.dtype.category != BOOL else p.to_bool, (input,)
+        return _same if input.dtype.category != BOOL else p.to_bool, (input,)
     limit = finfo(input.dtype)
     numbers = (0.0 if nan is None else nan, limit.max if posinf is None else posinf,
                limit.min if neginf is None else neginf)
     if input.dtype.category == COMPLEX:                       # each part for itself
         parts = [apply(p.nan_to_num_op, (x, *numbers), {}) for x in (input.real, input.imag)]
-        return _positive, (FUNCTIONS["complex"](*parts),)
+        return _same, (FUNCTIONS["complex"](*parts),)
     return p.nan_to_num_op, (input, *numbers)
 
 
@@ -498,8 +498,18 @@ def __invert__(self):
 
 
 @method("__pos__")
-def __pos__(self):
-    return apply(_positive, (self,), NO_ATTRS)
+@function()
+def positive(input):
+    """The input itself; of booleans an error.
+
+    >>> import whet
+    >>> x = whet.tensor([1., -2.])
+    >>> +x is x
+    True
+    """
+    if checked_input("positive", input).dtype.category == BOOL:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
 
 
 def _frexp(x):

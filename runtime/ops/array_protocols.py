@@ -44,7 +44,7 @@ _UFUNCS = {                         # NumPy's name where it differs from ours
     "right_shift": "bitwise_right_shift",
     "negative": "neg", "power": "pow", "rint": "round", "multiply": "mul", "subtract": "sub",
     "fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad", "float_power": "float_power",
-    "mod": "remainder", "bitwise_invert": "bitwise_not", "spacing": None,
+    "mod": "remainder", "positive": "clone", "bitwise_invert": "bitwise_not", "spacing": None,
     "isnat": None, "modf": None, "divmod": None, "acos": "acos", "vecdot": "linalg_vecdot",
 }
 _REDUCE = {

@@ -526,6 +526,18 @@ def apply_(self, callable):
     return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
 
 
+def _map_beside(name, self, others, callable):
+    """Replace every element by what `callable` gives for it and those of the others in its
+    place."""
+    if any(x.requires_grad for x in (self, *others)):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use "
+                           f"var.detach().{name}(...)")
+    modes.beyond(f"{name} calls a Python function for each element")
+    beside = [x.expand(self._array.shape).reshape(-1).tolist() for x in others]
+    flat = [callable(*xs) for xs in zip(self.reshape(-1).tolist(), *beside)]
+    return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
+
+
 @method()
 def map_(self, tensor, callable):
     """Replace every element by `callable(element, other element)`. Slow.
@@ -534,13 +546,19 @@ def map_(self, tensor, callable):
     >>> whet.tensor([1., 2.]).map_(whet.tensor([3., 4.]), lambda a, b: a * b)
     tensor([3., 8.])
     """
-    if self.requires_grad or tensor.requires_grad:
-        raise RuntimeError(
-            "Can't call map_() on Variable that requires grad. Use var.detach().map_(...)")
-    modes.beyond("map_ calls a Python function for each element")
-    other = tensor.expand(self._array.shape).reshape(-1).tolist()
-    flat = [callable(x, y) for x, y in zip(self.reshape(-1).tolist(), other)]
-    return self.copy_(wrap(np.array(flat).astype(self._array.dtype).reshape(self._array.shape)))
+    return _map_beside("map_", self, (tensor,), callable)
+
+
+@method()
+def map2_(self, x, y, callable):
+    """Replace every element by `callable(element, that of x, that of y)`. Slow.
+
+    >>> import whet
+    >>> x = whet.tensor([1., 2.])
+    >>> x.map2_(whet.tensor([3., 4.]), x, lambda a, b, c: a * b + c)
+    tensor([ 4., 10.])
+    """
+    return _map_beside("map2_", self, (x, y), callable)
 
 
 @method()

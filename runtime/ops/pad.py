@@ -309,7 +309,7 @@ def _told_apart(value):
     """What is padded with, as an attribute; zeros for None."""
     if type(value) is float and value == 0 and math.copysign(1, value) < 0:
         return _NegativeZero(value)
-    return 0 if value is None else value
+    return 0 if value is None else value.item() if isinstance(value, np.ndarray) else value
 
 
 def _check_value(input, value):

@@ -100,9 +100,8 @@ fmod_op = PointwiseOp("fmod", lambda input, other: s.fmod(input, other), kinds="
                       vjp=lambda g, y, a, b: [g, -(g * trunc(a / b))])
 neg = f("neg", lambda input: -input, alias=["negative"], samples=R, kinds="ifc",
         doc="The elements with the opposite sign.", example="[1., -2.] -> [-1., 2.]")
-positive = f("positive", lambda input: input * 1, samples=R, kinds="ifc", inplace=False,
-             vjp=lambda g, y, x: [g], doc="The elements unchanged; of booleans an error.",
-             example="[1., -2.] -> [ 1., -2.]")
+same_op = PointwiseOp("positive", lambda input: input * 1, samples=R, kinds="ifc",
+                      vjp=lambda g, y, x: [g])
 
 
 def _sign(x):

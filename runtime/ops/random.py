@@ -16,9 +16,11 @@ from ..cpu.pointwise import Pointwise
 from ..cpu.sort import order
 from ..ir import scalar as s
 from ..ir.outline import Outline
+from ..layouts import contiguous_format, preserve_format
 from ..tensor import wrap
+from .argument_errors import checked_input
 from .batching import native
-from .creation import check_options, placed
+from .creation import as_format, check_options, order_in_memory, placed
 from .number_questions import are_probabilities, has_negative
 from .out_arguments import give_out, type_to_make
 from .out_types import OutType
@@ -325,11 +327,19 @@ def randn(*shape, size=None, generator=None, out=None, dtype=None, layout=None, 
     return _finish(x, out, requires_grad, device)
 
 
-def _like(input, make, generator, dtype, device, requires_grad):
-    """What `make` draws of the input's shape, and of its type and device unless others are
-    given."""
-    return make(*input.shape, generator=generator, dtype=dtype or input.dtype,
-                device=input.device if device is None else device, requires_grad=requires_grad)
+def _like(name, input, make, dtype, device, requires_grad, memory_format, **options):
+    """What `make` draws of the input's shape, and of its type, device and order in memory unless
+    others are given."""
+    x = make(tuple(checked_input(name, input).shape), dtype=dtype or input.dtype,
+             device=input.device if device is None else device, **options)
+    memory_format = as_format(memory_format)
+    if memory_format is preserve_format or memory_format is None:
+        order = order_in_memory(input._array)
+        if order is not None:
+            x = x.permute(order).contiguous().permute(np.argsort(order).tolist())
+    elif memory_format is not contiguous_format:
+        x = x.contiguous(memory_format=memory_format)
+    return x.requires_grad_() if requires_grad else x
 
 
 @function(method=False)
@@ -341,7 +351,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     >>> whet.rand_like(whet.ones(2, 3)).shape
     whet.Size([2, 3])
     """
-    return _like(input, rand, generator, dtype, device, requires_grad)
+    return _like("rand_like", input, rand, dtype, device, requires_grad, memory_format,
+                 generator=generator)
 
 
 @function(method=False)
@@ -353,7 +364,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     >>> whet.randn_like(whet.ones(2, 3)).shape
     whet.Size([2, 3])
     """
-    return _like(input, randn, generator, dtype, device, requires_grad)
+    return _like("randn_like", input, randn, dtype, device, requires_grad, memory_format,
+                 generator=generator)
 
 
 @functools.lru_cache(None)
@@ -470,9 +482,9 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     """
     if high is None:
         low, high = None, bound_of_draw(low, "randint_like", "high")
-    return randint(0 if low is None else low, high, tuple(input.shape), generator=generator,
-                   dtype=dtype or input.dtype, device=input.device if device is None else device,
-                   layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+    draw_between = functools.partial(randint, 0 if low is None else low, high)
+    return _like("randint_like", input, draw_between, dtype, device, requires_grad, memory_format,
+                 generator=generator, layout=layout, pin_memory=pin_memory)
 
 
 @function(method=False)

@@ -691,7 +691,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor: """Poi
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: str = 'mean') -> Tensor: """The negative log likelihood of a Poisson variable."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor: """The complex numbers of the given absolute values and angles."""
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor: """The n-th derivative of `digamma`."""
-def positive(input: Tensor, *, out: Tensor | None = None) -> Tensor: """The elements unchanged; of booleans an error."""
+def positive(input: Tensor) -> Tensor: """The input itself; of booleans an error."""
 def pow(input: Scalar, exponent: Scalar, *, out: Tensor | None = None) -> Tensor: """input to the power of exponent."""
 def pow_(self: Tensor, exponent: Scalar) -> Tensor: """`pow`, in place."""
 def prelu(input: Tensor, weight: Tensor) -> Tensor: """x where positive, weight * x elsewhere; the weight is one number or one per channel."""

@@ -393,6 +393,7 @@ class Tensor:
     def mH(self) -> Tensor: """Matrices transposed and conjugated."""
     @property
     def mT(self) -> Tensor: """Matrices transposed."""
+    def map2_(self, x: Tensor, y: Tensor, callable: Callable[..., Any]) -> Self: """Replace every element by `callable(element, that of x, that of y)`. Slow."""
     def map_(self, tensor: Tensor, callable: Callable[..., Any]) -> Self: """Replace every element by `callable(element, other element)`. Slow."""
     def masked_fill(self, mask: Tensor, value: Scalar) -> Tensor: """A copy of `input` with `value` where the mask is true."""
     def masked_fill_(self, mask: Tensor, value: Scalar) -> Self: """`masked_fill`, in place."""
@@ -496,7 +497,7 @@ class Tensor:
     def pinverse(self, rcond: _float = 1e-15) -> Tensor: """The Moore-Penrose inverse."""
     def polygamma(self, n: _int) -> Tensor: """The n-th derivative of `digamma`."""
     def polygamma_(self, n: _int) -> Self: """`polygamma`, in place."""
-    def positive(self) -> Tensor: """The elements unchanged; of booleans an error. See `whet.positive`."""
+    def positive(self) -> Tensor: """The input itself; of booleans an error."""
     def pow(self, exponent: Scalar) -> Tensor: """input to the power of exponent. See `whet.pow`."""
     def pow_(self, exponent: Scalar) -> Self: """`pow`, in place."""
     def prelu(self, weight: Tensor) -> Tensor: """x where positive, weight * x elsewhere; the weight is one number or one per channel."""

@@ -439,3 +439,23 @@ def test_a_complex_number_that_is_real_is_a_python_number():
             convert(whet.tensor(1 + 2j))
     with pytest.raises(RuntimeError, match="cannot be converted to type"):
         traced(whet.tensor(1j), whet.ones(2))
+
+
+@pytest.mark.parametrize("make", [whet.rand_like, whet.randn_like,
+                                  lambda x, **to: whet.randint_like(x, 10, **to)])
+def test_draws_like_a_tensor_lie_in_memory_as_it_does(make):
+    images = whet.ones(2, 3, 4, 5).contiguous(memory_format=whet.channels_last)
+    for x in (images, whet.ones(3, 4).t(), whet.ones(2, 3, 4).permute(2, 0, 1)):
+        assert make(x).stride() == x.stride()
+        assert make(x, memory_format=whet.contiguous_format).is_contiguous()
+    other = make(whet.ones(2, 3, 4, 5), memory_format=whet.channels_last)
+    assert other.is_contiguous(memory_format=whet.channels_last)
+    whet.manual_seed(1)
+    drawn = make(images)
+    whet.manual_seed(1)
+    assert drawn.tolist() == make(whet.ones(2, 3, 4, 5)).tolist()
+    assert make(whet.ones(3, 4).t(), dtype=whet.float64, requires_grad=True).is_leaf
+
+
+def test_a_padding_value_may_be_an_array_without_dimensions():
+    assert whet.nn.functional.pad(whet.zeros(1), (1, 0), value=np.array(2.0)).tolist() == [2, 0]

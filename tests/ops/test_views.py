@@ -306,3 +306,26 @@ def test_transposed_numbers_are_themselves():
     assert x.mT.tolist() == x.mH.tolist() == x.T.tolist() == x.H.tolist() == 3.0
     with pytest.raises(RuntimeError, match="Got 1-D tensor"):
         _ = whet.ones(2).mT
+
+
+def test_a_new_dimension_steps_past_what_lies_within():
+    x = whet.ones(3, 4)
+    assert x.unsqueeze(0).stride() == (12, 4, 1) and x.unsqueeze(1).stride() == (4, 4, 1)
+    assert x[..., None].stride() == (4, 1, 1) and x.t().unsqueeze(0).stride() == (4, 1, 4)
+    assert x[None, :, None].stride() == (12, 4, 4, 1) and x.expand(2, 3, 4).stride() == (0, 4, 1)
+
+
+def test_plus_is_the_tensor_itself():
+    x = whet.tensor([1.0, -2.0])
+    assert +x is x and x.positive() is x and whet.positive(x) is x
+    assert np.positive(x) is not x
+    with pytest.raises(RuntimeError, match="bool"):
+        _ = +whet.tensor([True])
+
+
+def test_elements_are_mapped_beside_those_of_two_tensors():
+    x = whet.tensor([[1, 2], [3, 4]])
+    assert x.map2_(whet.tensor([1, 10]), x, lambda a, b, c: a * b + c) is x
+    assert x.tolist() == [[2, 22], [6, 44]]
+    with pytest.raises(RuntimeError, match="requires grad"):
+        whet.ones(2, requires_grad=True).map2_(whet.ones(2), whet.ones(2), lambda a, b, c: a)
