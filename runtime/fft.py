@@ -279,6 +279,8 @@ def ihfft2(input, s=None, dim=(-2, -1), norm=None):
 
 def _frequencies(n, count, d, first, dtype, device, requires_grad):
     dtype = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+    if dtype.category < dtypes.FLOAT:
+        raise RuntimeError("fftfreq requires a floating point or complex dtype")
     k = _F["arange"](count, device=device)
     k = k if first is None else _F["where"](k < first, k, k - n)
     return (k.to(dtype) * (1.0 / (n * d))).requires_grad_(requires_grad)

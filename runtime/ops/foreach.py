@@ -15,6 +15,20 @@ _SCALED = ("addcdiv", "addcmul")
 _OPTIONS = {"norm": {"ord": "p"}}
 
 
+def _listed(name, entries):
+    """How many tensors there are in a list of them."""
+    if not isinstance(entries, list | tuple):
+        raise TypeError(f"{name}(): argument 'self' (position 1) must be tuple of Tensors, not "
+                        f"{entries.__class__.__name__}")
+    if not entries:
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    for i, x in enumerate(entries):
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {x.__class__.__name__}")
+    return len(entries)
+
+
 def _each(entries, n, name):
     """An argument for each of `n` tensors: a list has one for each, anything else is for all."""
     if not isinstance(entries, list | tuple):
@@ -62,10 +76,11 @@ def function(name):
 
     def foreach(self, *args, **options):
         options = {renamed.get(option, option): value for option, value in options.items()}
+        powers_of_number = plain == "pow" and not isinstance(self, list | tuple)
+        n = _listed(name, args[0] if powers_of_number and args else self)
         if plain in _SCALED:
             out = _scaled(name, method, self, *args, **options)
         else:
-            n = len(self) if isinstance(self, list | tuple) else len(args[0])
             columns = [_each(x, n, name) for x in (self, *args)]
             out = [_call(method, t, rest, options) for t, *rest in zip(*columns, strict=True)]
         return self if method.endswith("_") else tuple(out)

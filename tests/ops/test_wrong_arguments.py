@@ -325,3 +325,21 @@ def test_betas_are_two(kind):
         getattr(optim, kind)([whet.ones(2)], betas=(0.9,))
     with pytest.raises(TypeError):
         getattr(optim, kind)([whet.ones(2)], betas=0.9)
+
+
+def test_functions_of_lists_want_a_list_of_tensors():
+    x = whet.ones(2)
+    for call in (lambda: whet._foreach_exp([]), lambda: whet._foreach_add_([], 1)):
+        with pytest.raises(RuntimeError, match="at least one tensor"):
+            call()
+    for call, at in ((lambda: whet._foreach_exp(x), "must be tuple of Tensors, not Tensor"),
+                     (lambda: whet._foreach_add(1, [x]), "must be tuple of Tensors, not int"),
+                     (lambda: whet._foreach_sqrt([x, 1]), "element 1 in argument 0, but got int")):
+        with pytest.raises(TypeError, match=at):
+            call()
+    assert whet._foreach_pow(2, [x])[0].tolist() == [2, 2]
+
+
+def test_frequencies_are_no_whole_numbers():
+    with pytest.raises(RuntimeError, match="floating point"):
+        whet.fft.fftfreq(4, dtype=whet.int64)
