@@ -217,7 +217,7 @@ def _history(t):
     """What a text says of a tensor's history."""
     node = t.grad_fn
     if node is not None:
-        return [f"grad_fn=<{node.name()}>"]
+        return [f"grad_fn=<{type(node).__name__}>"]
     return ["requires_grad=True"] if t.requires_grad else []
 
 

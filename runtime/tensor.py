@@ -147,7 +147,7 @@ class Tensor(TensorProperties):
         while first_look:
             first_look.pop()()
         n = None if self.is_leaf else in_full(self._node)
-        return n.parent if type(n) is OutputOf else n
+        return None if n is None else named(n.parent if type(n) is OutputOf else n)
 
     @property
     @declared_for_tracing.goes_by_no_size
@@ -415,4 +415,5 @@ def shown(t):
 
 from .autograd import engine  # noqa: E402  (the engine makes tensors)
 from .autograd.inplace import refresh_view
+from .autograd.names_of_nodes import named  # noqa: E402
 from .autograd.node import OutputOf, first_look, in_full  # noqa: E402

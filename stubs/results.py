@@ -11,7 +11,7 @@ METHODS_HIDDEN = frozenset(
     counts first_differs scalars prepare shown unpassed keyword_only dims ndims function
     cls_to_become
     call_super_init dump_patches permutations batch check_worker_number_rationality saved_inputs
-    saved_outputs release save save_inputs save_outputs attrs edges inputs metadata nout op outputs
+    saved_outputs release save save_inputs save_outputs attrs edges inputs outlines nout op outputs
     post_hooks pre_hooks released seq trace_ versions Node.trace Node.__init__ Traced.fn
     Traced.strict Traced.verify hooks take_ Generator.take Generator.go_back shared layout.__init__
     memory_format.__init__ qscheme.__init__
@@ -444,6 +444,7 @@ ATTRIBUTES = {
     "Tensor.name": "str | None",
     "device.index": "int | None",
     "Node.next_functions": "tuple[tuple[Node | None, int], ...]",
+    "Node.metadata": _STATE,
     "Traced.graph": "Any",
     "Traced.recorded": "Any",
     "inv": "Transform",

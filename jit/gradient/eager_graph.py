@@ -73,7 +73,7 @@ class Spec:
 
     def __init__(self, node: Any, start: int, edges: list[int | None]) -> None:
         self.rank = _rank(node, start)
-        self.op, self.nout, self.metadata = node.op, node.nout, node.metadata
+        self.op, self.nout, self.outlines = node.op, node.nout, node.outlines
         self.released, self.edges = bool(node.released), edges
         self.attrs = without_sizes(node.attrs)
         self.versions = node.versions        # those of tensors differ in a replay
@@ -205,7 +205,7 @@ class History:
         else:
             node.op, node.edges, node.attrs, node.nout = s.op, edges, attrs, s.nout
         node.inputs = node.outputs = node.versions = ()
-        node.metadata, node.released = s.metadata, s.released or bool(released and s.holds)
+        node.outlines, node.released = s.outlines, s.released or bool(released and s.holds)
         if not node.released:
             found = [
                 self.tensor(x, e, held) if type(x) is Saved else (x, v)

@@ -135,12 +135,12 @@ class SizedSpec:
                                    else graph.sizes.number(x, y, ()))
         self.outputs = [x and SizedSaved(graph, x, y)
                         for x, y in zip(a.outputs, b.outputs, strict=True)]
-        self.metadata = (a.metadata if a.metadata is b.metadata
-                         else graph.sizes.again(a.metadata, b.metadata))
+        self.outlines = (a.outlines if a.outlines is b.outlines
+                         else graph.sizes.again(a.outlines, b.outlines))
 
     def parts(self) -> Iterator[Any]:
         """All that expressions are in."""
-        yield [x for k, x in self.attrs.items() if k != self.spec.inner] + [self.metadata]
+        yield [x for k, x in self.attrs.items() if k != self.spec.inner] + [self.outlines]
         for x in (*self.inputs, *self.outputs):
             yield x.shape if type(x) in (SizedSaved, SizedShape) else x
         if self.inner is not None:
@@ -154,7 +154,7 @@ class SizedSpec:
         spec.attrs = {k: filled(x, numbers) for k, x in self.attrs.items()}
         if self.inner is not None and spec.inner is not None:
             spec.attrs[spec.inner] = self.inner.at(numbers)
-        spec.metadata = filled(self.metadata, numbers)
+        spec.outlines = filled(self.outlines, numbers)
         spec.inputs, spec.outputs = [*map(made, self.inputs)], [*map(made, self.outputs)]
         return spec
 

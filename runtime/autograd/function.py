@@ -32,7 +32,7 @@ class _FunctionOp:
             from ..ops.creation import zeros
             gs = [
                 zeros(shape, dtype=d) if x is None and d is not None and d.category >= FLOAT else x
-                for x, (shape, d) in zip(gs, node.metadata)]
+                for x, (shape, d) in zip(gs, node.outlines)]
         r = backward_of(cls)(ctx, *gs)
         r = r if isinstance(r, tuple) else (r,)
         n = len(node.edges)
@@ -144,6 +144,13 @@ class FunctionCtx:
                 out.append(x)
         return tuple(out)
 
+
+    @property
+    def saved_variables(self):
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning,
+                      stacklevel=2)
+        return self.saved_tensors
 
 class Function:
     """A differentiable function with a backward of your own.
@@ -286,7 +293,7 @@ def attach(cls, ctx, result, args, edges):
         node = FunctionNode(op, edges, {}, len(outs))
         node.ctx, ctx._node, ctx._cls = ctx, weakref.ref(node), cls
         ctx._inputs = tuple((t._array.shape, t.dtype) if t is not None else None for t in tensors)
-        node.metadata = tuple(
+        node.outlines = tuple(
             (t._array.shape, t.dtype) if hasattr(t, "_array") else ((), None) for t in outs)
     made: dict[int, Any] = {}           # a result that is given twice is one tensor
     for i, t in enumerate(outs):

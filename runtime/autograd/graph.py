@@ -18,10 +18,11 @@ class _KindsOfNodes(type):
     """Machine code makes nodes of a type of its own for calls that are repeated."""
 
     def __instancecheck__(cls, x):
-        return isinstance(x, _Node) or NativeNode is not None and type(x) is NativeNode
+        return isinstance(x, _Node) or NativeNode is not None and isinstance(x, NativeNode)
 
     def __subclasscheck__(cls, other):
-        return other is NativeNode or issubclass(other, _Node)
+        return (issubclass(other, _Node)
+                or NativeNode is not None and issubclass(other, NativeNode))
 
 
 class Node(_Node, metaclass=_KindsOfNodes):

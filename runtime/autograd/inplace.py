@@ -176,7 +176,7 @@ def edge_of(t):
 class CopySlicesOp:
     """Gradient of base-with-a-region-replaced: the region's part goes through the op that wrote
     it. `ops/complex_views.py` brings what finds the region in a gradient."""
-    name = "copy_slices"
+    name, name_of_node = "copy_slices", "whet::autograd::CopySlices"
     saves_output = False
     nondiff_outputs: frozenset[int] = frozenset()
     region_of_copy: Any

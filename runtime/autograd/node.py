@@ -5,6 +5,7 @@ An *edge* is what an input leads to: the node that made it, the leaf tensor itse
 end, or None.
 """
 import traceback
+import weakref
 from typing import Any, NamedTuple
 
 from .. import tensor_base
@@ -12,6 +13,7 @@ from ..dtypes import FLOAT, FROM_NUMPY, from_numpy
 from ..tensor_base import IN_INFERENCE, REQUIRES_GRAD
 from . import modes
 from .hooks import Hooks, check_count
+from .names_of_nodes import named
 from .unsaved_input import Shape as Shape
 
 next_number = tensor_base.next_number
@@ -138,6 +140,10 @@ def with_history(t, edge):
     return r
 
 
+# what users keep at nodes: few do, so nodes have no place for it
+_metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
 class Node:
     """One recorded call of an op.
 
@@ -145,9 +151,11 @@ class Node:
     >>> y = whet.ones(2, requires_grad=True).exp()
     >>> y.grad_fn.name(), isinstance(y.grad_fn, whet.autograd.graph.Node)
     ('ExpBackward0', True)
+
+    Its class has that name: `type(y.grad_fn).__name__`.
     """
     __slots__ = ("op", "edges", "inputs", "outputs", "attrs", "seq", "versions", "pre_hooks",
-                 "post_hooks", "trace", "released", "nout", "metadata", "__weakref__")
+                 "post_hooks", "trace", "released", "nout", "outlines", "__weakref__")
 
     def __init__(self, op, edges, attrs, nout=1):
         self.op, self.edges, self.attrs, self.nout = op, edges, attrs, nout
@@ -155,7 +163,7 @@ class Node:
         self.outputs: tuple = ()
         self.versions: tuple[int, ...] = ()
         self.seq = next_number()
-        self.pre_hooks = self.post_hooks = self.metadata = None
+        self.pre_hooks = self.post_hooks = self.outlines = None
         self.released = False
         self.trace = "".join(traceback.format_stack()[:-3]) if modes.state.anomaly else None
 
@@ -169,9 +177,15 @@ class Node:
     def next_functions(self):
         """The nodes (with output numbers) that gradients flow to."""
         from .accumulate import AccumulateGrad
-        return tuple((None, 0) if e is None else (e.parent, e.index) if type(e) is OutputOf else (
-            e, 0) if hasattr(e, "edges") else (AccumulateGrad(e), 0)
+        return tuple((None, 0) if e is None else (named(e.parent), e.index)
+                     if type(e) is OutputOf else (named(e), 0)
+                     if hasattr(e, "edges") else (AccumulateGrad(e), 0)
                      for e in map(in_full, self.edges))
+
+    @property
+    def metadata(self):
+        """A dict in which users may keep what they like."""
+        return _metadata.setdefault(self, {})
 
     def register_hook(self, fn):
         """Call `fn(grad_inputs, grad_outputs)` after this node ran; what it returns replaces
@@ -352,7 +366,8 @@ def in_full(edge):
 
 def backward_name(op):
     """`log_softmax` -> `LogSoftmaxBackward0`"""
-    return "".join(w[:1].upper() + w[1:] for w in op.name.split("_") if w) + "Backward0"
+    own = getattr(op, "name_of_node", None)
+    return own or "".join(w[:1].upper() + w[1:] for w in op.name.split("_") if w) + "Backward0"
 
 
 def changed(op, array, now, then, what):
@@ -408,7 +423,7 @@ def keep_outputs(node, outs):
         if dtype.category >= FLOAT and i not in without:
             t._node = OutputOf(node, i)
             t._rg |= REQUIRES_GRAD
-    node.metadata = tuple(outline)
+    node.outlines = tuple(outline)
     if op.saves_output:
         only = op.saved_outputs
         node.kept_outputs = tuple([
@@ -436,6 +451,7 @@ def _native_node(cls):
     cls.released = property(lambda self: bool(self.released_))
     cls.name, cls.__repr__, cls.next_functions = Node.name, Node.__repr__, Node.next_functions
     cls.register_hook, cls.register_prehook = Node.register_hook, Node.register_prehook
+    cls.metadata = Node.metadata
 
 
 if tensor_base.NativeNode is not None:

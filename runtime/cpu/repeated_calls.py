@@ -159,7 +159,7 @@ def _node_members(N):
                 out_cell=(OBJECT, N["out_cell"], 0),
                 out_version=(I64, N["out_version"], 0),
                 nout=(I64, N["nout"], 1),
-                metadata=(OBJECT, N["metadata"], 0),
+                outlines=(OBJECT, N["outlines"], 0),
                 kept_outputs=(OBJECT, N["kept_outputs"], 0),
                 __weaklistoffset__=(SIZE, N["weak"], 1),
                 **{f"edge{i}": (OBJECT, N["edges"] + 8 * i, 0) for i in range(L.NODE_IN)},
@@ -188,6 +188,12 @@ def _types(at):
          _methods({"saved_inputs": (at["node_saved_inputs"], native.METH_NOARGS),
                    "release": (at["node_release"], native.METH_NOARGS)}))])
     return base, cells, nodes
+
+
+def type_of_nodes(name, nodes, dealloc):
+    """The type of native nodes under another name: they may become ones of it."""
+    # Py_tp_base, _dealloc
+    return native.make_type(name, L.N["size"], [(48, id(nodes)), (52, dealloc)])
 
 
 # ---- recipes -------------------------------------------------------------------------------------

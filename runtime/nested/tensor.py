@@ -156,7 +156,7 @@ class NestedTensor(CompositeTensor):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         history = ""
         if self.grad_fn is not None:
-            history = f", grad_fn=<{self.grad_fn.name()}>"
+            history = f", grad_fn=<{type(self.grad_fn).__name__}>"
         elif self.requires_grad:
             history = ", requires_grad=True"
         return (f"NestedTensor(size={tuple(self.shape)}, offsets={self._offsets!r}{history}, "

@@ -506,7 +506,7 @@ def record(op, inputs, attrs, outs, edges=None):
             return None
         node = Node(op, edges, attrs, len(outs))
         node.save(inputs, outs, op)
-        node.metadata = tuple([(t._array.shape, t.dtype) for t in outs])
+        node.outlines = tuple([(t._array.shape, t.dtype) for t in outs])
         for i in live:
             outs[i]._node = OutputOf(node, i)
             outs[i]._rg |= REQUIRES_GRAD

@@ -23,7 +23,7 @@ class _Local(Node):
         """Keep what the op's backward reads."""
         self.save(inputs, outs, self.op)
         self.results = outs
-        self.metadata = tuple((t._array.shape, t.dtype) for t in outs)
+        self.outlines = tuple((t._array.shape, t.dtype) for t in outs)
 
 
 def tangents_of(op, inputs, tangents, outs, attrs):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..builder import Val
 from .object_access import Glue, address_of
-from .op_layouts import NODE_IN, TP_FREE, C, N, T
+from .op_layouts import NODE_IN, TP_DEALLOC, TP_FREE, C, N, T
 from .python_layouts import GC_HEAD
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def _dealloc(m: Module, name: str, owned: list[int], weak: int | None) -> None:
 
 def _node_dealloc(m: Module) -> None:
     """Free a node. A node that only the dying one holds goes on a list threaded through its `op`
-    field, so there is no recursion however long the chain is."""
+    field, so there is no recursion however long the chain is. Those that were looked at are of
+    types of their own, which are freed by this function too."""
     f = m.fn("node_dealloc", [("ptr", "o")])
     g = Glue(f)
     o, = f.args
-    tp = g.type_of(o)
     head = f.alloca("i64", 1)
     g.dec(g.ld(o, N["op"]))
     g.st(f.as_val(0, "i64"), o, N["op"])
@@ -61,9 +61,10 @@ def _node_dealloc(m: Module) -> None:
     f.label("loop")
     cur = f.load("ptr", head)
     f.store(g.ld(cur, N["op"]), head)
+    tp = g.type_of(cur)
     f.if_(f.cmp("ne", g.ld(cur, N["weak"]), 0),
           lambda: f.call("PyObject_ClearWeakRefs", "void", cur))
-    for name in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell", "metadata",
+    for name in ("attrs", "pre_hooks", "post_hooks", "trace", "out_array", "out_cell", "outlines",
                  "kept_outputs"):
         g.dec(g.ld(cur, N[name]))
     for i in range(NODE_IN):
@@ -72,8 +73,9 @@ def _node_dealloc(m: Module) -> None:
         child = g.ld(cur, N["edges"] + 8 * i)
 
         def maybe(child: Val = child) -> None:
-            mine = f.binary("and", g.same(g.type_of(child), tp),
-                            f.cmp("eq", g.ld(child, 0, "i64"), 1))
+            alone = f.cmp("eq", g.ld(child, 0, "i64"), 1)
+            mine, = f.if_(alone, lambda: [_is_native(f, g, g.type_of(child))],
+                          lambda: [f.const("i1", 0)])
 
             def push() -> None:
                 g.dec(g.ld(child, N["op"]))
@@ -85,6 +87,15 @@ def _node_dealloc(m: Module) -> None:
     g.dec(tp)
     f.cbr(g.null(f.load("ptr", head)), "done", "loop")
     f.label("done")
+
+
+def _is_native(f: Fn, g: Glue, tp: Val) -> Val:
+    """Is this a type of native nodes?"""
+    def by_its_slot() -> list[Val]:
+        return [g.same(f.call("PyType_GetSlot", "ptr", tp, f.const("i32", TP_DEALLOC)),
+                       address_of(f, "node_dealloc"))]
+    known, = f.if_(g.same(tp, g.ctx("node")), lambda: [f.const("i1", 1)], by_its_slot)
+    return known
 
 
 def emit_traverse(m: Module) -> None:

@@ -15,7 +15,7 @@ MAX_SIZES = 8                               # numbers of an attribute `size` tha
 # descriptors; those of methods come first, each with a function of its own
 DESCRIPTORS, THUNKS = 512, 160
 N = dict(op=16, attrs=24, seq=32, nin=40, pre_hooks=48, post_hooks=56, trace=64, released=72,
-         out_array=80, out_cell=88, out_version=96, weak=104, nout=112, metadata=120,
+         out_array=80, out_cell=88, out_version=96, weak=104, nout=112, outlines=120,
          kept_outputs=128, edges=136, saved=136 + 8 * NODE_IN, versions=136 + 16 * NODE_IN,
          size=136 + 24 * NODE_IN)
 # what a new object of each type has zeroed; a tensor gets its array at once
@@ -89,7 +89,7 @@ LOG_ARRAY = 8 * (2 + MAX_DIMS)              # descr, nd, dims; a number's has it
 NO_ARRAY = -2
 ENTRY_BYTES = ENTRY_HEAD + LOG_ARRAY * (MAX_IN + MAX_OUT)
 # the number of a type's slot that frees an object's memory
-TP_FREE = 74
+TP_DEALLOC, TP_FREE = 52, 74
 UNARY = ("negative", "absolute")
 # the first descriptors, in this order
 SLOTS = ("add", "subtract", "multiply", "true_divide", "matrix_multiply", *UNARY)

@@ -15,6 +15,8 @@ def register_multi_grad_hook(tensors: Iterable[Tensor], fn: Callable[..., Any], 
 
 class Node:
     """What made a tensor, `y.grad_fn`: one recorded call of an op."""
+    @property
+    def metadata(self) -> dict[str, Any]: """A dict in which users may keep what they like."""
     def name(self) -> str: ...
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]: """The nodes (with output numbers) that gradients flow to."""
