@@ -139,10 +139,8 @@ class Attention:
         if query.shape[-1] != self.width:
             raise AssertionError(
                 f"was expecting embedding dimension of {self.width}, but got {query.shape[-1]}")
-        if key_padding_mask is not None and key_padding_mask.ndim != 1 + batched:
-            raise AssertionError(
-                f"For {query.ndim}-D `query`, expected `key_padding_mask` to be None or "
-                f"{1 + batched}-D but found {key_padding_mask.ndim}-D tensor instead")
+        if key_padding_mask is not None:
+            _check_padding(key_padding_mask, key, batched, batch_first)
         if attn_mask is None:
             return
         seq = 0 if batched and not batch_first else -2
@@ -156,7 +154,7 @@ class Attention:
                 f"found {attn_mask.ndim}-D tensor instead")
         if tuple(attn_mask.shape) != wanted[attn_mask.ndim]:
             raise RuntimeError(
-                f"The shape of the {attn_mask.ndim}D attn_mask is {tuple(attn_mask.shape)}, but "
+                f"The shape of the {attn_mask.ndim}D attn_mask is {attn_mask.shape}, but "
                 f"should be {wanted[attn_mask.ndim]}.")
 
     def _mask(self, attn_mask, key_padding_mask, n, extra, dtype):
@@ -170,6 +168,18 @@ class Attention:
             padding = padding[:, None, None, :]
             mask = padding if mask is None else mask + padding
         return pad(mask, (0, extra)) if mask is not None and extra else mask
+
+
+def _check_padding(mask, key, batched, batch_first):
+    if mask.ndim != 1 + batched:
+        kind = "batched (3-D)" if batched else "unbatched (2-D)"
+        raise AssertionError(
+            f"For {kind} `query`, expected `key_padding_mask` to be `None` or {1 + batched}-D but "
+            f"found {mask.ndim}-D tensor instead")
+    wanted = key.shape[:-1] if not batched or batch_first else (key.shape[1], key.shape[0])
+    for i, (size, due) in enumerate(zip(mask.shape, wanted)):
+        if size != due:
+            raise AssertionError(f"Expected key_padded_mask.shape[{i}] to be {due}, but got {size}")
 
 
 def _additive(mask, name, dtype):

@@ -98,6 +98,20 @@ def test_attention_gives_rows_that_lie_in_the_order_of_the_query_s():
         assert y.is_contiguous() and y.view(6, 4).shape == (6, 4)
 
 
+@pytest.mark.parametrize(("batch_first", "shape", "at"), [
+    (False, (3, 2), 0), (False, (2, 4), 1), (True, (2, 3), 0), (True, (3, 1), 1)])
+def test_a_padding_mask_of_attention_has_an_entry_for_each_key(batch_first, shape, at):
+    attention = nn.MultiheadAttention(4, 2, batch_first=batch_first)
+    x, mask = whet.ones(3, 2, 4), whet.zeros(shape, dtype=whet.bool)
+    with pytest.raises(AssertionError, match=rf"shape\[{at}\] to be .*, but got {shape[at]}"):
+        attention(x, x, x, key_padding_mask=mask)
+    single = x[:, 0]
+    with pytest.raises(AssertionError, match="to be 3, but got 1"):
+        attention(single, single, single, key_padding_mask=mask.new_zeros(1))
+    with pytest.raises(AssertionError, match="unbatched .* 1-D but found 2-D"):
+        attention(single, single, single, key_padding_mask=mask)
+
+
 def test_the_older_norm_over_channels_is_one_of_images():
     with pytest.raises(ValueError, match="4D"):
         nn.CrossMapLRN2d(2)(whet.ones(3, 2, 2))
