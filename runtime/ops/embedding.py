@@ -119,6 +119,16 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     return rows.reshape(*input.shape, weight.shape[1])
 
 
+def _check_padding_row(padding_idx, weight):
+    if padding_idx is None:
+        return
+    count = sizes_of(weight)[0]          # asked again by a trace that meets another table
+    if not -count <= as_int(padding_idx, "embedding_bag", "padding_idx", 11) < count:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-count} through {count - 1}, "
+            f"but got {padding_idx}")
+
+
 def _added(count, owner, rows):
     """The sums of the rows that each owner has, one row after the other."""
     return F["zeros"](count, *rows.shape[1:], dtype=rows.dtype,
@@ -269,7 +279,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if weight.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.ndim}")
     if mode not in ("sum", "mean", "max"):
-        raise ValueError("mode has to be one of sum or mean")
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    _check_padding_row(padding_idx, weight)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "

@@ -7,7 +7,7 @@ from ..size_arguments import tuple_of
 from .argument_guards import guard
 from .creation import zeros
 from .docstrings import with_example
-from .pools import with_batch
+from .pools import check_channels, with_batch
 from .public_functions import compile_function
 from .ranges import arange
 from .surface import FUNCTIONS
@@ -88,6 +88,7 @@ def fractional_max_pool(input, kernel, size, ratio, samples, n):
     """(the largest of each window, its place in the plane)"""
     name = f"fractional_max_pool{n}d"
     x, batched = with_batch(name, input, n)
+    check_channels(name, x, n)
     spatial, kernel = tuple(x.shape[2:]), tuple_of(kernel, n, name, "kernel_size")
     out = _output_size(name, x, n, size, ratio)
     _check_sizes(name, n, spatial, out, kernel)

@@ -173,6 +173,14 @@ def with_batch(name, x, n, least=BOOL, also=None):
     return (x, True) if x.ndim == n + 2 else (x.unsqueeze(0), False)
 
 
+def check_channels(name, x, n):
+    """Refuse an input (with a batch dimension) that has no channels: only batches may be empty."""
+    if not x.shape[1]:
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch "
+            f"size for input, but got: {list(x.shape)}")
+
+
 def _window(name, x, n, kernel, stride, padding, dilation=1, ceil_mode=False):
     kernel = tuple_of(kernel, n, name, "kernel_size")
     stride = (kernel if stride is None or (not isinstance(stride, int) and len(stride) == 0) else
@@ -219,8 +227,7 @@ def max_pool(x, kernel, stride, padding, dilation, ceil_mode, return_indices, n)
     name = f"max_pool{n}d"
     x, batched = with_batch(name, x, n, least=INT)
     _check_ordered(name, x)
-    if not x.shape[1]:
-        raise RuntimeError(f"{name}: Expected channels, but input has shape {list(x.shape)}")
+    check_channels(name, x, n)
     kernel, stride, padding, dilation = _window(name, x, n, kernel, stride, padding, dilation,
                                                 ceil_mode)
     attrs = dict(kernel=kernel, stride=stride, padding=padding, dilation=dilation,
@@ -232,6 +239,7 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_o
     """avg_poolNd"""
     name = f"avg_pool{n}d"
     x, batched = with_batch(name, x, n, least=FLOAT, also=int64)
+    check_channels(name, x, n)
     kernel, stride, padding, _ = _window(name, x, n, kernel, stride, padding, 1, ceil_mode)
     if divisor_override is not None:
         divisor_override = as_int(divisor_override, name, "divisor_override")

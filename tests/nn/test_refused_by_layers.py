@@ -115,3 +115,24 @@ def test_a_padding_mask_of_attention_has_an_entry_for_each_key(batch_first, shap
 def test_the_older_norm_over_channels_is_one_of_images():
     with pytest.raises(ValueError, match="4D"):
         nn.CrossMapLRN2d(2)(whet.ones(3, 2, 2))
+
+
+@pytest.mark.parametrize("pool", [
+    lambda x: F.avg_pool2d(x, 2), lambda x: F.max_pool2d(x, 2),
+    lambda x: F.fractional_max_pool2d(x, 2, output_size=2)])
+def test_a_pool_takes_no_images_but_not_images_without_channels(pool):
+    assert pool(whet.ones(0, 3, 6, 6)).shape[:2] == (0, 3)
+    with pytest.raises(RuntimeError, match="optional 0 dim batch size"):
+        pool(whet.ones(2, 0, 6, 6))
+
+
+def test_bags_refuse_padding_beyond_the_table_and_sparse_gradients_of_the_largest():
+    table, bag = whet.ones(3, 2, requires_grad=True), whet.tensor([[0, 2]])
+    for outside in (3, -4):
+        with pytest.raises(RuntimeError, match="-3 through 2, but got"):
+            F.embedding_bag(bag, table, padding_idx=outside)
+    assert F.embedding_bag(bag, table, padding_idx=-1, mode="sum").tolist() == [[1, 1]]
+    with pytest.raises(ValueError, match="max mode does not support sparse"):
+        F.embedding_bag(bag, table, mode="max", sparse=True)
+    with pytest.raises(ValueError, match="sum, mean or max"):
+        F.embedding_bag(bag, table, mode="least")
