@@ -129,10 +129,14 @@ class Questions(Observer):
         x, bound = found
         return Number(x._array.item(), x, self, bound)
 
+    def lists(self, t: Base) -> bool:
+        """May a list have the elements of a tensor as Numbers?"""
+        return self.variation.items and 0 < t._array.size <= LISTED
+
     def listed(self, t: Base) -> list[Any] | None:
         """The nested lists of Numbers for `t.tolist()`; None if Python gets plain ones."""
         shape = t._array.shape
-        found = self.as_numbers(t, (-1,)) if 0 < t._array.size <= LISTED else None
+        found = self.as_numbers(t, (-1,)) if self.lists(t) else None
         if found is None:
             self.concretize(t)
             return None

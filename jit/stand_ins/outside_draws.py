@@ -24,7 +24,15 @@ from ..refusals.recording_errors import Refused
 from ..refusals.replay_miss import Miss
 from ..values.array_facts import takes
 from ..values.immutable_types import PLAIN, equal
-from ..values.varying_numbers import NUMBERS, Number, tensor_behind, tensor_of, value_of, varies
+from ..values.varying_numbers import (
+    DTYPES,
+    NUMBERS,
+    Number,
+    tensor_behind,
+    tensor_of,
+    value_of,
+    varies,
+)
 from .numpy_stand_in import Array, real_of
 from .streams_and_functions import StandIn, called_plainly, held_by
 
@@ -70,18 +78,19 @@ class OutsideDraw:
     """One draw. `tensor` holds, or stands for, what the recorded run drew. It is None for a text,
     say, which Python continues from: a replay must draw the same. `numbers`: which arguments are
     numbers that vary, with the tensors that stand for them, later with their sources."""
-    __slots__ = ("method", "args", "kwargs", "numbers", "drew", "tensor", "is_number")
+    __slots__ = ("method", "args", "kwargs", "numbers", "drew", "tensor", "kind")
 
     def __init__(self, method: Any, args: Sequence[Any], kwargs: Mapping[str, Any],
                  numbers: Mapping[int | str, Any], drew: Any, tensor: Base | None) -> None:
         self.method, self.args, self.kwargs, self.numbers = method, args, kwargs, numbers
         self.drew, self.tensor = drew if tensor is None else None, tensor
-        self.is_number = varies(drew)
+        self.kind = _kind(drew)
 
     @property
     def may_miss(self) -> bool:
         """May a replay's draw be of another kind, or one that Python does not go on from?"""
-        return bool(self.numbers) or self.tensor is None
+        return (bool(self.numbers) or self.tensor is None
+                or self.kind is list and [type(x) for x in self.args[:1]] != [range])
 
     @property
     def generator(self) -> Any:
@@ -110,7 +119,7 @@ class OutsideDraw:
             return None
         t = _as_tensor(y)
         if t is None or Type.of(t._array) != Type.of(self.tensor._array) \
-                or self.is_number != varies(y):
+                or self.kind is not _kind(y):
             raise Miss
         return t
 
@@ -146,7 +155,8 @@ class OutsideDraws:
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
         t = _as_tensor(y)
-        stands = t is None or not rec.notices_numbers and (varies(y) or rec.numpys.can_stand)
+        stands = t is None or not rec.notices_numbers and (
+            rec.lists(t) if type(y) is list else varies(y) or rec.numpys.can_stand)
         if not stands or t is None and type(y) not in COMPARED \
                 or not all(map(_is_constant, [*args, *kwargs.values()])):
             rec.refuse(Draws(f"it calls {type(method.__self__).__name__}.{method.__name__}"))
@@ -157,6 +167,8 @@ class OutsideDraws:
         rec.reachable.add(t)
         if varies(y):
             return Number(y, t, rec)
+        if type(y) is list:
+            return rec.listed(t)
         return rec.numpys.new_stand_in(y, t) if isinstance(y, np.generic) \
             else rec.numpys.stand_in(y, has_tensor=True)
 
@@ -242,10 +254,17 @@ def _from_outside(rec: Recorder, given: Mapping[Any, Any]) -> dict[int | str, Ba
     return {at: t for at, t in numbers.items() if rec.reachable.before(t) is not None}
 
 
+def _kind(y: Any) -> type | None:
+    """As what Python gets the result of a draw: a number, a list of them, or (None) an array."""
+    return float if varies(y) else list if type(y) is list else None
+
+
 def _as_tensor(y: Any) -> Base | None:
     """A tensor that wraps, or stands for, the result of a draw, or None."""
     if varies(y):
         return tensor_of(y)
+    if type(y) is list and len({type(x) for x in y}) == 1 and all(map(varies, y)):
+        return wrap(np.array(y, DTYPES[type(y[0])]))
     if type(y) is np.ndarray and takes(y) or isinstance(y, np.number | np.bool_):
         return wrap(np.asarray(y))
     return None

@@ -73,6 +73,42 @@ def draws_go_by_numbers_of_all_kinds():
 
 
 @trap
+def lists_of_numbers_are_drawn():
+    """`sample` and `choices`, of a range, of lists that change, and of such as hold no numbers
+    that vary, or several types of them; a list that is branched on, changed and returned."""
+    table, o, r = ramp(40, 2), Box(kept=[3, 8, 1, 4], name="rows"), random.Random(7)
+    def f(x, n, kind):
+        if kind == "rows":
+            return table[random.sample(range(40), 5)] + x
+        if kind == "branch":
+            drawn = r.choices(range(n), k=3)
+            drawn.append(len(drawn))
+            return (x * drawn[0] if drawn[1] > 2 else -x), drawn, [type(i) for i in drawn]
+        if kind == "kept":
+            return whet.tensor(r.sample(o.kept, 2)) * x, r.sample(o.kept, k=3)
+        if kind == "keyword":
+            return x * r.sample(population=o.kept, k=1)[0]
+        if kind == "weighted":
+            return x, random.choices([0.5, 2.5, 1.0], weights=(1, 2, n), k=2), random.random()
+        if kind == "mixed":
+            return x * random.choices([1.5, 2.5, 3.5, 4.5, 2], k=2)[0]
+        return x, r.choices(["a", True, 2], k=1)
+    def calls(f):
+        random.seed(3)
+        for kind in ("rows", "branch", "kept", "keyword", "weighted", "mixed", "others"):
+            for i in range(12):
+                if i == 6:
+                    o.kept = [*o.kept, i, 1 << 50 if kind == "kept" else 0.5]
+                if i == 9:
+                    o.kept = [7, float("nan"), 2]
+                yield f(ramp(2), 5 + i // 4, kind), random.random(), r.random()
+            o.kept = [3, 8, 1, 4]
+        o.kept = [9]
+        yield outcome(lambda: f(ramp(2), 0, "kept")), outcome(lambda: f(ramp(2), 0, "branch"))
+    return f, calls
+
+
+@trap
 def a_size_of_a_draw_is_a_number_that_varies():
     """As many numbers as an attribute says."""
     o = Box(n=3)

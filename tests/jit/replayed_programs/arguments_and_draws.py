@@ -75,6 +75,15 @@ def _bags():
     return f, lambda i: (whet.arange(9) + i % 7, whet.tensor([0, i % 3, 3 + i % 5]))
 
 
+@row("rows at places that `random.sample` and `choices` give, as lists of numbers")
+def _sampled_places():
+    rows, kept = whet.rand(30, 3), [4, 9, 2, 7]
+    def f(x):
+        places = [i + 1 for i in random.sample(range(20), 4)]
+        return x + rows[places].sum(0) + rows[random.choices(kept, k=3)].mean(0)
+    return f, lambda i: (whet.ones(3) * i,)
+
+
 @row("what these choose among objects: `random.sample`, `shuffle`",
      refused="it calls Random.sample")
 def _samples():
