@@ -131,7 +131,8 @@ class Questions(Observer):
 
     def lists(self, t: Base) -> bool:
         """May a list have the elements of a tensor as Numbers?"""
-        return self.variation.items and 0 < t._array.size <= LISTED
+        size: int = t._array.size
+        return self.variation.items and 0 < size <= LISTED
 
     def listed(self, t: Base) -> list[Any] | None:
         """The nested lists of Numbers for `t.tolist()`; None if Python gets plain ones."""

@@ -6,6 +6,7 @@ on the way become conditions on sizes."""
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from whet.dtypes import float64, int64
 from whet.ir.graph import Guard, Node, Ref
 from whet.ir.symbolic_size import (
+    NOT_BELOW_0,
     SYMBOLIC,
     SymbolicReal,
     SymbolicSize,
     Unsized,
     at_least,
     at_most,
+    least_of,
     value,
 )
 from whet.ops.casting import CASTS
@@ -26,7 +29,7 @@ from whet.ops.python_calls import BY_NAME, of_numbers, size_of
 
 if TYPE_CHECKING:
     from whet.ir.outline import Outline
-    from whet.ir.symbolic_size import Facts, Quantity
+    from whet.ir.symbolic_size import Facts, Quantity, Size
 
 # a number that is known as a function of the sizes that differ
 Stated: TypeAlias = "Callable[[Sequence[SymbolicSize]], Quantity]"
@@ -43,6 +46,10 @@ OPERATORS: dict[str, Callable[..., Any]] = {
 # functions of whole numbers that symbolic sizes have themselves
 WHOLE = operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod
 EXTREMES: dict[Any, Callable[[Any, Any], Any]] = {min: at_most, max: at_least}
+DIVISIONS = "true_divide", "div"
+DOWN = math.floor, math.trunc            # of what is not negative
+ROUNDINGS = *DOWN, math.ceil, round
+EXACT = 1 << 52                          # below this, a / b is never rounded up to a whole number
 
 
 class NumbersFromSizes:
@@ -84,11 +91,39 @@ class NumbersFromSizes:
         if op.name in OPERATORS and not node.attrs:
             return OPERATORS[op.name](*ins)
         if op is of_numbers:
-            return self.of_numbers(BY_NAME[node.attrs["name"]], ins)
+            function = BY_NAME[node.attrs["name"]]
+            whole = self.quotient(function, node.ins) if function in ROUNDINGS else None
+            return self.of_numbers(function, ins) if whole is None else whole
         raise Unsized(f"{op.name} of sizes is no expression")
+
+    def quotient(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
+        """What is rounded to a whole number, if that is one size divided by another: `a // b`. None
+        if it is another number, or rounded another way. Below EXACT, `a / b` is as far from the
+        next whole number as it has to be for that."""
+        made = self.makers.get(int(ins[0])) if len(ins) == 1 and type(ins[0]) is Ref else None
+        if made is None or made.op is None or made.op.name not in DIVISIONS or made.attrs:
+            return None
+        a, b = map(self.whole, made.ins)
+        if a is None or b is None or not _is_at_least(a, 0) or not _is_at_least(b, 1):
+            return None
+        is_whole = type(a % b) is int and a % b == 0
+        return a // b if function in DOWN or is_whole else None
+
+    def whole(self, x: Any) -> Size | None:
+        """An operand of floats, as the whole number that it was; None if it was none."""
+        if type(x) is float:
+            return int(x) if x.is_integer() and abs(x) < EXACT else None
+        made = self.makers.get(int(x)) if type(x) is Ref else None
+        if made is not None and made.op is CASTS[float64]:
+            x, = made.ins
+        found: Any = self[int(x)] if type(x) is Ref else x
+        return found if type(found) in (int, SymbolicSize) else None
 
     def of_numbers(self, function: Callable[..., Any], ins: Sequence[Any]) -> Any:
         """The result of a Python function."""
+        x = ins[0]
+        if function is math.trunc and type(x) is SymbolicReal and NOT_BELOW_0.fullmatch(x.text()):
+            function = math.floor
         are_whole = all(type(x) in (int, SymbolicSize) for x in ins)
         if function in EXTREMES and are_whole:
             return functools.reduce(EXTREMES[function], ins)
@@ -116,6 +151,12 @@ class NumbersFromSizes:
     def is_unchanged(self, guard: Guard) -> bool:
         """Has a number made from sizes alone, on which a guard depends, the recorded value?"""
         return bool(self[int(guard.refs()[0])] == guard.expected.item())
+
+
+def _is_at_least(x: Size, least: int) -> bool:
+    """Is this so at all sizes, as far as that is seen at once?"""
+    low = least_of(x)
+    return low is not None and low >= least
 
 
 def _replaced_at(x: Any, place: Sequence[int], y: Any) -> Any:

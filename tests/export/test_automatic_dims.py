@@ -26,6 +26,8 @@ FUNCTIONS = {
                                  ["f32[x_0,x_1]", "f32[x_1,y_1]"]),
     "sequences": (lambda x: LSTM(x)[0], [(2, 5, 4)], ["f32[batch,x_1,4]"]),
     "halves": (lambda x: x.view(-1, 2).sum(1), [(6,)], ["f32[batch]"]),
+    "as many as in a row": (lambda x: x.view(-1, int(x.nelement() / x.shape[0])) * 2, [(5, 4, 3)],
+                            ["f32[batch,x_1,x_2]"]),
     "Python decides by the rows": (lambda x: x * 2 if x.shape[0] > 3 else x + 1, [(5, 4)],
                                    ["f32[5,x_1]"]),
     "nothing differs": (lambda x: x * (2 if tuple(x.shape) == (2, 3) else 3), [(2, 3)],

@@ -1,4 +1,6 @@
 """Of rows and of images: distances, contrastive losses, statistics, windows, resizing."""
+import math
+
 import whet as T
 import whet.nn.functional as F
 
@@ -100,6 +102,22 @@ def softplus_(x):
 @takes(rows)
 def max_n(x):
     return x[:max(1, x.shape[0] // 2)]
+
+
+@takes(rows)
+def flat_by_division(x):
+    x = T.outer(x.mean(1), x[0]).reshape(-1, 2, 4)
+    return lin(x.view(-1, int(x.nelement() / x.shape[0])))
+
+
+@takes(rows)
+def flat_rounded(x):
+    return x.view(-1, round(x.numel() / len(x))) * math.ceil(x.numel() / len(x))
+
+
+@takes(rows)
+def half_towards_zero(x):
+    return x * int((x.shape[0] - 60) / 2) + int(x.shape[0] / -4) + math.floor((30 - len(x)) / 4)
 
 
 @takes(rows)
