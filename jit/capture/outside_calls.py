@@ -74,8 +74,7 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 EQUAL = tuple, types.MethodType              # what is the same to a recording where it is equal
-# during a run that name leads to a stand-in
-PRINT = print
+PRINT = print                                # during a run that name leads to a stand-in
 
 
 class Outward:
@@ -301,8 +300,7 @@ class Outward:
         """Record a warning of ours for the line at which a frame is."""
         filters = list(warnings.filters)
         self.do(functools.partial(warn_at, line_at(frame), 0), [message, category], {},
-                lambda: warnings.filters == filters,
-                shows_warnings_plainly)
+                lambda: warnings.filters == filters, shows_warnings_plainly)
 
     def log(self, logger: logging.Logger, level: int, msg: object, *args: Any,
             **kwargs: Any) -> None:
@@ -329,7 +327,7 @@ class Outward:
             *(x.detach() if is_strided(x) and way in NUMERALS else repeatable_argument(x)
               for x, way in zip(values, ways))]
         self.do(functools.partial(log_at, logger, level, where), shown, {}, None,
-                lambda: all(is_pythons_own(h) for h in handlers_of(logger)))
+                lambda: all(map(is_pythons_own, handlers_of(logger))))
 
     def identity(self, x: object) -> int:
         """id(). It is the same at each call only for objects that are compared by identity."""
@@ -355,8 +353,8 @@ class Outward:
 
     def overtaken(self) -> bool:
         """Is a tensor written to after it was printed?"""
-        return any(is_strided(x) and self.changes(x, c.after) for c in self.rec.acts
-                   for x in c.args)
+        return any(is_strided(x) and self.changes(x, c.after)
+                   for c in self.rec.acts for x in c.args)
 
     def changes(self, t: Base, after: int) -> bool:
         rec = self.rec
@@ -364,9 +362,7 @@ class Outward:
         def root(n: int) -> int | str:
             n = rec.memory.get(n, n)
             return "outside" if n in rec.outside else n
-
-        return any(root(x) == root(rec.value(t))
-                   for n in rec.nodes[after:] for x in n.written())
+        return any(root(x) == root(rec.value(t)) for n in rec.nodes[after:] for x in n.written())
 
     def fill(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call a function whose cache keeps the result: nothing that it reads may be a stand-in.
