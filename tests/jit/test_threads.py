@@ -107,6 +107,9 @@ def test_a_run_ends_while_another_thread_calls_a_stand_in_of_it():
             lent = [x for x in gc.get_objects() if issubclass(type(x), StandIn)]
             reclaim([(weakref.ref(x), real(x)) for x in lent])
             return False
+
+        def given(self, made):
+            return made
     assert Function(len, Run(), None)("four") == 4
 
 
