@@ -362,7 +362,7 @@ def bincount(input, weights=None, minlength=0):
 
 def _bounds(name, a, low, high):
     """The range of a histogram: that of the values where none is given."""
-    if low == high == 0 and a.size:
+    if low == high and a.size and (name == "histc" or low == 0):
         low, high = float(a.min()), float(a.max())
     if low == high:
         low, high = low - (1 if name == "histc" else 0.5), high + (1 if name == "histc" else 0.5)
@@ -384,7 +384,9 @@ def _bins(a, low, high, n):
 
 
 def _histc(a, bins, low, high):
-    by_elements = low == high == 0
+    by_elements = low == high           # the kernel's sign for it is a range of zeros
+    if by_elements:
+        low = high = 0.0
     if not by_elements:
         low, high = _bounds("histc", a, low, high)
     counts = in_intervals(a, bins, low, high) if indexed.suit(a) else None
@@ -403,7 +405,7 @@ histc_op.outlined = lambda a, *, bins, low, high: Outline((bins,), a.dtype)
 @function(out=True)
 def histc(input, bins=100, min=0, max=0):
     """How many elements fall in each of `bins` equal intervals between min and max (the
-    elements' own, if both are 0).
+    elements' own, if these are equal).
 
     >>> import whet
     >>> whet.histc(whet.tensor([1., 1., 3.]), bins=2, min=0, max=4)

@@ -1,6 +1,6 @@
 """Weighted sums of a tensor and a product: `addmm` and its like."""
 from ..autograd import modes
-from ..dtypes import BOOL, INT
+from ..dtypes import BOOL, FLOAT, INT
 from ..size_arguments import broadcasts_to
 from . import docstrings
 from .argument_guards import guard
@@ -40,16 +40,26 @@ def _affine(name, product, promotes=False):
             check_one_type(name, input=input, product=r)
         if promotes and r.dtype.category == BOOL:
             r, input = common_type([r, input])
+        if promotes:
+            _check_factors(r, input, beta=beta, alpha=alpha)
         if r.dtype.category == BOOL:        # "or" is the sum of truths
             r = r & bool(alpha)
             return r | input if beta else r
         # the factors become whole numbers, as the operands are
-        if r.dtype.category == INT:
+        if r.dtype.category == INT and not promotes:
             alpha, beta = int(alpha), int(beta)
         if beta == 0 and promotes:
             r = r.to(common_type([r, input])[0].dtype)
         return _weighted_sum(input, r, beta, alpha)
     return f
+
+
+def _check_factors(*tensors, **factors):
+    """Raise where whole numbers are to be multiplied by one that is none."""
+    for name, factor in factors.items():
+        if isinstance(factor, float) and all([x.dtype.category < FLOAT for x in tensors]):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
+                               "floating point number.")
 
 
 def _affine_in_halves(name, product, input, a, b, beta, alpha):

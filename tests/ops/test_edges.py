@@ -380,3 +380,17 @@ def test_scalars_of_products_of_lists_may_be_named(name, scalars):
     named = getattr(whet, name)(x, x, x, scalars=scalars)
     assert [t.tolist() for t in named] == [
         t.tolist() for t in getattr(whet, name)(x, x, x, [1.0, 2.0])]
+
+
+def test_a_histogram_of_an_empty_range_is_one_of_the_elements_own():
+    assert whet.histc(whet.arange(12.0), 3, min=5, max=5).tolist() == [4, 4, 4]
+    assert whet.histc(whet.ones(4), 4, 2, 2).tolist() == [0, 0, 4, 0]
+
+
+def test_an_outer_product_of_whole_numbers_is_scaled_by_what_the_result_holds():
+    ones = whet.ones(2, dtype=whet.int64)
+    assert whet.addr(whet.ones(2, 2), ones, ones, alpha=1.5).tolist() == [[2.5, 2.5]] * 2
+    for factors in ({"alpha": 1.5}, {"beta": 0.5}):
+        for dtype in (whet.int64, whet.bool):
+            with pytest.raises(RuntimeError, match="must not be a floating point number"):
+                whet.addr(whet.ones(2, 2).to(dtype), ones.to(dtype), ones.to(dtype), **factors)
