@@ -249,7 +249,8 @@ def _resized(before, size, scale_factor, recompute_scale_factor):
     if size is not None:
         if recompute_scale_factor:
             raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        size = (size,) * n if not hasattr(size, "__iter__") else tuple(size)
+        is_number = not hasattr(size, "__iter__") or getattr(size, "ndim", 1) == 0
+        size = (size,) * n if is_number else tuple(size)
         size = tuple([as_int(s, "interpolate", "size", index=whole) for s in size])
         if len(size) != n:
             raise ValueError(

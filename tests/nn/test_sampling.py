@@ -146,3 +146,12 @@ def test_gradients_of_a_resized_image_that_is_used_elsewhere_are_the_same_traced
         x, w = (whet.randn(2, 3, *n, requires_grad=True) for n in ((8, 9), (17, 13)))
         for a, b in zip(gradients(x, w), traced(x, w)):
             assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes()
+
+
+def test_the_size_of_an_image_may_be_a_tensor_of_one_number():
+    x = whet.arange(16.).reshape(1, 1, 4, 4)
+    wanted = F.interpolate(x, size=(3, 3))
+    assert whet.equal(F.interpolate(x, size=whet.tensor(3)), wanted)
+    resize = whet.jit.trace(lambda x, n: F.interpolate(x, size=n))
+    for n in (3, 3, 2, 3, 5, 3):
+        assert whet.equal(resize(x, whet.tensor(n)), F.interpolate(x, size=n))
