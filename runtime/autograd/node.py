@@ -185,6 +185,7 @@ class Node:
     @property
     def metadata(self):
         """A dict in which users may keep what they like."""
+        modes.beyond("it keeps something at a node of the graph")
         return _metadata.setdefault(self, {})
 
     def register_hook(self, fn):

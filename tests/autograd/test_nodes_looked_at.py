@@ -89,6 +89,18 @@ def test_a_node_has_a_place_for_what_others_keep():
         assert y.grad_fn.metadata == {"place": "here"}
 
 
+@pytest.mark.filterwarnings("ignore::whet.jit.TraceWarning")
+def test_what_a_traced_call_keeps_at_a_node_is_found_there():
+    def keep(x):
+        y = x.exp()
+        y.grad_fn.metadata["place"] = "here"
+        return y * 2
+    step, x = whet.jit.trace(keep), leaf()
+    for _ in range(5):
+        node = step(x).grad_fn.next_functions[0][0]
+        assert node.name() == "ExpBackward0" and node.metadata == {"place": "here"}
+
+
 def test_saved_variables_is_the_old_name_of_saved_tensors():
     x = leaf()
     with pytest.warns(DeprecationWarning, match="saved_tensors"):
