@@ -60,7 +60,7 @@ def calls_the_system(x):
 
 
 def draws_elsewhere(x):
-    return x * random.sample([1, 2, 3], 2)[0]                # here: draws
+    return x * float(random.sample(["1", "2"], 2)[0])       # here: draws
 
 
 def calls_what_calls_the_library(x):
