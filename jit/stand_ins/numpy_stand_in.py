@@ -156,10 +156,10 @@ class Array:
         return iter([array[i] for i in range(len(self))])
 
     def __copy__(self) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def __deepcopy__(self, memo: object) -> Any:
-        return self.copy()
+        return self.copy("K")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return guarded_array(self).__reduce_ex__(protocol)

@@ -1,4 +1,5 @@
 """C functions that read, or write, NumPy arrays as memory, by whatever name they go."""
+import copy
 import re
 import struct
 
@@ -240,3 +241,17 @@ def arrays_are_written_to_by_functions_that_are_passed_on(trace):
                 a = np.arange(4.0).reshape(2, 2) + k
                 yield f(a), a
     return by_rows, calls
+
+
+@trap
+def arrays_are_copied_in_the_order_they_lie_in():
+    """By `copy.copy`, `copy.deepcopy` and what calls that; `a.copy()` lays rows one by one."""
+    def f(a):
+        inside = copy.deepcopy({"columns": a.T, "sum": a.sum()})
+        made = [copy.copy(a), copy.deepcopy(a), inside["columns"], copy.copy(a[::-1]), a.copy()]
+        return made, inside["sum"], [y.strides for y in made]
+    def calls(f):
+        for order in (np.asfortranarray, lambda a: a.transpose(2, 0, 1), lambda a: a[:, ::-1]):
+            for k in range(4):
+                yield f(order(np.arange(24.0).reshape(2, 3, 4) + k))
+    return f, calls
