@@ -261,6 +261,18 @@ def _largest_of_bags(bags, rows, keep):
     return F["where"](r == float("-inf"), 0.0, r)
 
 
+def _check_weights_of_samples(weights, input, mode):
+    if mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            "for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub.")
+    if tuple(weights.shape) != tuple(input.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, then "
+            f"it must have the same shape as the input ({input.shape})")
+
+
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
                   mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
                   padding_idx=None):
@@ -283,15 +295,8 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     _check_padding_row(padding_idx, weight)
-    if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            "for mode='sum' "
-            f"(got mode='{mode}'). Please open a feature request on GitHub.")
-    if per_sample_weights is not None and tuple(per_sample_weights.shape) != tuple(input.shape):
-        raise ValueError(
-            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then "
-            f"it must have the same shape as the input ({input.shape})")
+    if per_sample_weights is not None:
+        _check_weights_of_samples(per_sample_weights, input, mode)
     check_one_type("embedding_bag", weight=weight, per_sample_weights=per_sample_weights)
     bags = _bags(input, offsets, include_last_offset)
     flat = input.reshape(-1)
