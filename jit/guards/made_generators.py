@@ -21,7 +21,7 @@ COPYING = frozenset(map(id, (copyreg.dispatch_table, pickle.load, pickle.loads))
 
 def note_made_generators(walk: Walk) -> None:
     """Note whether code within reach may make a generator by its class, or copy one."""
-    met = [x for x in walk.seen.values() if isinstance(x, type) and is_generator(x)]
+    met = [x for x in walk.seen.values() if issubclass(type(x), type) and is_generator(x)]
     has_one = any(map(is_generator, map(type, (*walk.seen.values(),
                                                *walk.stand_ins.of_kind(object)))))
     walk.facts.makes_generators = (

@@ -205,17 +205,22 @@ def _sum_by_launches(g, *index, size, dims):
     where these do not do it."""
     if not indexed.suit(g, *index) or 0 in size:
         return None
-    if dims[-1] - dims[0] != len(dims) - 1 and g.size * WORTH_TURNING >= prod(size):
-        order = _in_front(dims, len(size))
-        out = _sum_by_launches(g, *index, size=tuple([size[d] for d in order]),
-                               dims=tuple(range(len(dims))))
-        return None if out is None else contiguous(out.transpose(np.argsort(order)))
-    out = indexed.filled(memory.empty(size, g.dtype), 0)
+    if dims[-1] - dims[0] == len(dims) - 1 or g.size * WORTH_TURNING < prod(size):
+        out = memory.empty(size, g.dtype)
+        return out if _summed(out, g, *index, dims=dims) else None
+    order = _in_front(dims, len(size))
+    out = taped_launches.partial(memory.empty(tuple([size[d] for d in order]), g.dtype))
+    if not _summed(out, g, *index, dims=tuple(range(len(dims)))):
+        return None
+    return contiguous(out.transpose(np.argsort(order)))
+
+
+def _summed(out, g, *index, dims):
+    """Put the sums into `out`; False where kernels do not do it."""
     how = {"dims": dims, "accumulate": True}
-    if put_slices(out, g, *index, **how) or recorded_call.are_few([g]) and _put_alone(
-            out, g, *index, **how):
-        return out
-    return None
+    indexed.filled(out, 0)
+    return put_slices(out, g, *index, **how) or recorded_call.are_few([g]) and _put_alone(
+        out, g, *index, **how)
 
 
 def _sum_at(g, *index, size, dims):

@@ -295,8 +295,8 @@ def _follow(running_mean, running_var, mean, var, n, momentum):
             new = new.reshape(-1).to(dtype)
             if is_tensor(momentum):
                 running.mul_(1 - momentum).add_(new * momentum)
-            else:
-                running.mul_(1 - momentum).add_(new, alpha=momentum)
+            else:                          # True is one
+                running.mul_(1 - momentum).add_(new, alpha=+momentum)
 
 
 @function(method=False)
@@ -418,8 +418,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if running_mean is not None:
         with modes.no_grad():
             flat = rows.detach()
-            running_mean.mul_(1 - momentum).add_(flat.mean(2).mean(0), alpha=momentum)
-            running_var.mul_(1 - momentum).add_(flat.var(2).mean(0), alpha=momentum)
+            running_mean.mul_(1 - momentum).add_(flat.mean(2).mean(0), alpha=+momentum)
+            running_var.mul_(1 - momentum).add_(flat.var(2).mean(0), alpha=+momentum)
     return _normalized_rows(rows, input, eps, weight, bias)
 
 

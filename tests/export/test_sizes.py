@@ -164,7 +164,7 @@ def test_sizes_that_python_goes_by_need_bounds():
 @pytest.mark.parametrize("most", [50, 2000])
 @pytest.mark.parametrize("told", [
     lambda n: 3 if n == 37 else 2,
-    lambda n: int(n / 40) + 1,
+    lambda n: int(n ** 0.5 / 7) + 1,
     lambda n: sorted((n, 49))[0],
     lambda n: [1, 2][n > 48],
 ])
