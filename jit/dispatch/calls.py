@@ -328,7 +328,7 @@ class Calls:
         """Run a call eagerly, and record it."""
         start = clocks.busy()
         before, is_new = self.recordings.before(call.key), call.key not in self.recordings.by_key
-        if self.learned.learn(before, is_new, call.args, call.kwargs):
+        if self.learned.learn(self.subject.fn, before, is_new, call):
             call.key, call.flat = self.learned.key(call.args, call.kwargs)
             call.kind = self.policy.kind(call.key, call.flat.others, call.flat.leaves)
         call.new_arguments = self.learned.new_arguments(call.flat.leaves)

@@ -15,11 +15,13 @@ from ..effects.recipes import Number
 from ..guards.appended_lists import appended_lists
 from ..guards.call_settings import CallSettings
 from ..guards.container_places import GROWS, Elements, Entries, OtherEntries
+from ..guards.hidden_arguments import HiddenArguments, has_other_sizes
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import FlatArguments
 from ..guards.slots import holds_slots, names_of_parts
 from ..refusals.reasons import Branches, Shapes
+from ..refusals.user_names import Names
 from ..stand_ins.caches import CACHED, containers_in, data_in
 from ..values.array_facts import is_number
 from ..values.immutable_types import PLAIN
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from ..guards.spots import Spot
     from ..replay.recording import Recording
     from .code_that_ran import CodeThatRan
-    from .invocation import Args, Kwargs
+    from .invocation import Args, Invocation, Kwargs
 
 
 class Learned:
@@ -47,6 +49,7 @@ class Learned:
 
     def __init__(self) -> None:
         self.arguments = VaryingArguments()
+        self.hidden = HiddenArguments()
         # keys of places in Python's state: those whose contents vary, and those that are guards
         # for good, as Python has decided something by their contents
         self.loose: set[Any] = set()
@@ -75,14 +78,15 @@ class Learned:
         return None if self.ran is None else self.ran.codes
 
     # ---- the key of a call -----------------------------------------------------------------------
-    def key(self, args: Args, kwargs: Kwargs,
-            flat: FlatArguments | None = None) -> tuple[Key, FlatArguments]:
-        """The key of a call, and the arguments as they were flattened for it."""
+    def key(self, args: Args, kwargs: Kwargs, flat: FlatArguments | None = None,
+            like: FlatArguments | None = None) -> tuple[Key, FlatArguments]:
+        """The key of a call, and the arguments as they were flattened for it. `like`: how they were
+        flattened when the call began, if it may have run since."""
         if flat is None:
             flat = FlatArguments(arrays=not self.arrays_are_known,
                                  records=self.arguments.objects.records,
                                  numpys_vary=self.arguments.numpys_vary)
-        key: tuple[Hashable, Hashable]
+        key: tuple[Hashable, tuple[Any, ...] | None]
         branches, flatten = self.arguments.branches, flat.flatten
         if branches is not None:
             key = (tuple([flatten(x, branches.part(i), (i,)) for i, x in enumerate(args)]),
@@ -90,28 +94,43 @@ class Learned:
         else:
             key = (tuple([flatten(x) for x in args]),
                    tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
+        if hidden := self.hidden.flatten(flat, like):
+            key = key[0], (*(key[1] or ()), *hidden)
         return (*key, *CallSettings.now()), flat
 
-    def key_without_sizes(self, args: Args, kwargs: Kwargs) -> Key:
-        """The key of a call, without the sizes of its tensors."""
+    def key_without_sizes(self, args: Args, kwargs: Kwargs, like: FlatArguments) -> Key:
+        """The key of a call, without the sizes of its tensors. `like`: its arguments, flattened."""
         flat = FlatArguments(sizes=False, arrays=not self.arrays_are_known,
                              records=self.arguments.objects.records,
                              numpys_vary=self.arguments.numpys_vary)
-        return self.key(args, kwargs, flat)[0]
+        return self.key(args, kwargs, flat, like)[0]
 
     # ---- learning --------------------------------------------------------------------------------
-    def learn(self, before: Iterable[Recording], is_new: bool, args: Args, kwargs: Kwargs) -> bool:
-        """Compare a call with those that were recorded `before`. True if some arguments are found
-        to vary. `is_new`: is this the first call of its key?"""
-        named, changes = [*enumerate(args), *kwargs.items()], [r.world.changes() for r in before]
-        for those in changes:
-            self.loosen(those)
-        if self.arguments.objects.note_sizes(named, itertools.chain(*changes)):
+    def learn(self, fn: Any, before: Iterable[Recording], is_new: bool, call: Invocation) -> bool:
+        """Compare a call of `fn` with those that were recorded `before`. True if some arguments are
+        found to vary. `is_new`: is this the first call of its key?"""
+        named = [*enumerate(call.args), *call.kwargs.items()]
+        found = [(r, r.world.changes()) for r in before]
+        for _, changes in found:
+            self.loosen(changes)
+        some_are_hidden = any([self.find_hidden(fn, r, changes) for r, changes in found])
+        if self.arguments.objects.note_sizes(named, itertools.chain(*(xs for _, xs in found))):
             return True
         if not is_new:
-            return False
+            return some_are_hidden
         return (self.arguments.objects.compare(named) if self.numbers_are_known
-                else self.arguments.compare(named))
+                else self.arguments.compare(named)) or some_are_hidden
+
+    def find_hidden(self, fn: Any, r: Recording, changes: Iterable[Change]) -> bool:
+        """Tensors in Python's state that have other sizes than when `r` was recorded are arguments
+        that no caller passes, from now on. True where some are new to that."""
+        grown = [c for c in changes
+                 if c.place.is_read and has_other_sizes(c) and c.key not in self.fixed]
+        if not grown or self.numbers_are_known:
+            return False
+        names = Names(r.world, fn, r.key)
+        return self.hidden.learn(r.recorded.objects, [(spot, spot.called(names)) for c in grown
+                                                      if (spot := c.spot) is not None])
 
     def new_arguments(self, leaves: Sequence[Base]) -> set[int]:
         """The ids of those tensors of a call that were other objects at the recorded call
@@ -208,13 +227,14 @@ class Learned:
         """Python decided on what was at these places, so it is a guard from now on."""
         self.fixed.update(places)
         self.loose -= self.fixed
+        self.hidden.fix(self.fixed)
 
     def fix_numbers(self) -> None:
         """The function would notice stand-ins of numbers, so all numbers are compared from now
         on."""
         self.numbers_are_known = True
         self.arguments.fix_all()
-        self.loose = set()
+        self.loose, self.hidden = set(), HiddenArguments()
 
 
 def _of_numbers(change: Change) -> list[Change]:

@@ -358,7 +358,7 @@ class FirstRecording(Session):
     def note_what_it_showed(self, recorded: Recorded) -> None:
         """Note how the run was watched, and where the user's code read sizes or other
         numbers."""
-        recorded.variation = self.variation
+        recorded.variation, recorded.objects = self.variation, self.call.flat.objects
         recorded.size_read_at, recorded.read_at = self.watch.size_read_at, self.watch.read_at
         followed = self.rec.followed
         recorded.follows = followed.at if self.variation.sizes and not followed.lost else None

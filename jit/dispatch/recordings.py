@@ -127,7 +127,7 @@ class Recordings:
                 flat: FlatArguments) -> tuple[Key, Iterator[Recording]]:
         """The key of a call without its sizes, and all recordings that differ from the call in
         sizes alone. They may be of different ways through the function."""
-        kind = self.learned.key_without_sizes(args, kwargs)
+        kind = self.learned.key_without_sizes(args, kwargs, flat)
         found = (r for r in self.models.get(kind, ()) if sizes.fits(r, flat.leaves) and (
             self.free is None
             or sizes.may_differ(self.free, r.sizes.shapes, args, kwargs, flat.leaves)))
@@ -175,7 +175,7 @@ class Recordings:
         are equal by chance."""
         if self.waited >= WAITS:
             return False
-        kind = self.learned.key_without_sizes(args, kwargs)
+        kind = self.learned.key_without_sizes(args, kwargs, flat)
         models, set_up = self.models.get(kind), self.set_up.get(kind, ())
         shapes = [t._array.shape for t in flat.leaves]
         waits = (sizes.call_has_sizes_equal_by_chance(models[0], flat.leaves) if models else
@@ -185,7 +185,7 @@ class Recordings:
 
     def was_set_up(self, call: Invocation) -> None:
         """Note a call that only set something up and was not recorded."""
-        kind = self.learned.key_without_sizes(call.args, call.kwargs)
+        kind = self.learned.key_without_sizes(call.args, call.kwargs, call.flat)
         self.set_up.setdefault(kind, [t._array.shape for t in call.flat.leaves])
 
     def add_model(self, kind: Key, r: Recording) -> None:
@@ -268,11 +268,14 @@ class Recordings:
                            if (left := [m for m in rs if m is not r])}
             self.policy.drop(r)
             self.tables.drop(r)
+            self.learned.hidden.keep(
+                r.recorded.objects for paths in self.by_key.values() for r in paths)
 
     def close(self) -> None:
         """Drop all recordings. Nothing is replayed any more."""
         with self.tables.lock:               # Another thread may be about to lay tables.
             self.by_key, self.objects, self.models = {}, KnownObjects(), {}
+            self.learned.hidden.keep(())
             self.tables.close()
         for r in list(self.policy.held):
             self.policy.drop(r)

@@ -61,8 +61,10 @@ class LeftBehind:
     def check_unread_containers(self, learned: Any) -> None:
         """Refuse a run that changes a list or dict of which parts vary between calls, or that
         returns it. A replay does not know which object it is."""
-        slots, leaves = self.run.world.slots, self.run.leaves
-        for s, t in zip(slots, leaves[len(leaves) - len(slots):]):
+        world, leaves = self.run.world, self.run.leaves
+        found = [*zip(world.slots, leaves[len(leaves) - len(world.slots):]),
+                 *((twin.slot, leaves[twin.leaf]) for twin in world.twins)]
+        for s, t in found:
             was = s.changeable
             if was is None:
                 continue

@@ -18,7 +18,7 @@ from .incomparable_objects import Unread
 from .outside_walk import Walk
 from .overwritten_attributes import SetFirst
 from .places import Change, Place
-from .slots import Twin
+from .slots import Slot, Twin
 from .unnamed_objects import takes_objects_apart, tells_identities
 
 # a slot's descriptor, and a method of it
@@ -121,7 +121,7 @@ class World:
     def holds_varying_parts(self, boxes: Iterable[Any]) -> bool:
         """Is one of these containers a list that grows, or one of which parts vary between
         calls?"""
-        there = {id(s.spot.found()) for s in self.slots if s.item is not None}
+        there = {id(s.spot.found()) for s in self.taken if s.item is not None}
         return any(id(x) in self.growing or id(x) in there for x in boxes)
 
     def entangled(self, leaves: Sequence[Any], boxes: Iterable[Any]) -> set[Any]:
@@ -157,6 +157,11 @@ class World:
     def taken_keys(self) -> list[Any]:
         """What tells the spots that are taken as they come from those of another world."""
         return [*(s.key for s in self.slots), *(twin.key for twin in self.twins)]
+
+    @property
+    def taken(self) -> list[Slot]:
+        """The slots, those among them whose tensors are arguments or another slot's."""
+        return [*self.slots, *(twin.slot for twin in self.twins)]
 
     # ---- comparing -------------------------------------------------------------------------------
     def same(self) -> bool:

@@ -28,7 +28,7 @@ class FlatArguments:
     `looks` says what each leaf was when it was met: another thread may exchange its memory later.
     It is None for a leaf that stands for a number."""
     __slots__ = ("leaves", "looks", "others", "boxes", "numbers", "lengths", "sizes", "met",
-                 "arrays", "records", "numpys_vary")
+                 "arrays", "records", "numpys_vary", "objects", "hidden")
 
     def __init__(self, sizes: bool = True, arrays: bool = True,
                  records: Set[type] = frozenset(), numpys_vary: bool = False) -> None:
@@ -47,6 +47,9 @@ class FlatArguments:
         self.arrays: dict[int, Any] | None = {} if arrays else None
         # id of a leaf or a box -> which it is (they are kept alive by being so)
         self.met: dict[int, int] = {}
+        # ids of `others`; what the spots of hidden arguments hold (see `hidden_arguments.py`)
+        self.objects: tuple[int, ...] = ()
+        self.hidden: dict[Any, Any] = {}
 
     def flatten(self, x: Any, branch: Branch | None = None, path: Path = ()) -> Hashable:
         """A hashable description of an argument, or of a part of one. `branch`: what of it varies,

@@ -52,22 +52,29 @@ class Slot:
         """A key for the slot."""
         return *self.spot.key, self.item, self.container, self.items
 
+    def found(self) -> tuple[Any, Any]:
+        """What the spot holds now, and the number, tensor or array of the slot in it. Nothing of
+        that where the spot holds another kind of container."""
+        there: Any = self.spot.found()
+        if self.item is None:
+            return there, there
+        kind: type = type(there)
+        if kind is not self.container or names_of_parts(there) != self.items:
+            return there, None
+        return there, there[self.item]
+
+    def accept(self, there: Any) -> None:
+        """Take what the spot holds now as what is expected there."""
+        for place, i in self.cells:
+            place.objects[i] = there
+
     def fetch(self, known: dict[int, Any], leaves: list[Any]) -> Any:
         """The tensor that is there now, or one that stands for the number. None if it is of another
         kind, or is known in another way, too."""
-        there: Any = self.spot.found()
-        if there is None:
-            return None
-        v = there
-        if self.item is not None:
-            kind: type = type(v)
-            if kind is not self.container or names_of_parts(v) != self.items:
-                return None
-            v = v[self.item]
-        t = self.tensor(v, known, leaves)
+        there, v = self.found()
+        t = None if v is None else self.tensor(v, known, leaves)
         if t is not None:
-            for place, i in self.cells:
-                place.objects[i] = there
+            self.accept(there)
         return t
 
     def tensor(self, v: Any, known: dict[int, Any], leaves: list[Any]) -> Any:
@@ -102,7 +109,7 @@ class Slot:
     @property
     def may_be_twin(self) -> bool:
         """May the tensor be an argument or another slot's, as long as it is so each time?"""
-        return self.item is None and not (self.is_number or self.is_array)
+        return not (self.is_number or self.is_array)
 
 
 class Twin:
@@ -119,11 +126,10 @@ class Twin:
 
     def fits(self, leaves: list[Any]) -> bool:
         """Is the slot's tensor the argument, or the other slot's tensor, once more?"""
-        v = self.slot.spot.found()
+        there, v = self.slot.found()
         if v is not leaves[self.leaf]:
             return False
-        for place, i in self.slot.cells:
-            place.objects[i] = v
+        self.slot.accept(there)
         return True
 
 

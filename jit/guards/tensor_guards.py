@@ -63,7 +63,7 @@ class TensorGuards:
         self.leaf_tensors = [world.tensors.get(id(t)) for t in run.leaves]
         self.leaf_arrays = [world.inputs.get(id(t._array)) for t in run.leaves]
         self.boxes = [world.seen.get(id(x)) for x in run.boxes]
-        self.may_hold_boxes = bool(world.growing) or any(s.item is not None for s in world.slots)
+        self.may_hold_boxes = bool(world.growing) or any(s.item is not None for s in world.taken)
 
     def takes_the_same(self, other: TensorGuards) -> bool:
         """Does another recording take the same varying numbers and tensors from Python's state?"""

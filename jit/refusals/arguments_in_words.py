@@ -34,7 +34,7 @@ def arguments(fn: Callable[..., Any], key: Key) -> list[tuple[str, Any]]:
     for i, d in enumerate(key[0]):
         _leaves(d, plain[i] if i < len(plain) else f"{rest}[{i - len(plain)}]", out)
     for name, d in key[1] or ():
-        _leaves(d, name, out)
+        _leaves(d, str(name), out)           # of a hidden argument it is more than a text
     return out
 
 

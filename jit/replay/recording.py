@@ -47,6 +47,8 @@ class Recorded:
         # the streams from which it draws, and where it leaves generators
         self.positions = positions
         self.variation = Variation()
+        # the ids of the objects among the arguments, for hidden ones: see `hidden_arguments.py`
+        self.objects: tuple[int, ...] = ()
         # where the user's code read a size (see sizes.py); where it read any fact of a tensor
         self.size_read_at: str | None = None
         self.read_at: str | None = None

@@ -23,18 +23,20 @@ ALIGNED = 0x100                  # among the flags of an array
 WORD_SIZE = 1 << 64
 
 
-def arguments(t: Rows, r: Any, args: Any, kwargs: Any, flat: FlatArguments, leaves: Leaves) -> int:
-    """Rows for the arguments, and for the contents of slots; how many."""
+def arguments(t: Rows, r: Any, args: Any, kwargs: Any, flat: FlatArguments,
+              leaves: Leaves) -> dict[str, int]:
+    """Rows for the arguments, and for the contents of slots; how many there are in each section."""
     looks = [*flat.looks, *(s.look for s in r.world.slots)]
     rows = ArgumentRows(t, r, leaves, looks, len(args) + 1)
     if len(leaves.order) > L.MAX_LEAVES:
         raise NotInTable
     rows.arguments(args, kwargs, flat)
     rows.slots()
+    rows.twins()
     rows.all_tensors()
     rows.all_arrays()
     _hashed(t["known"], [*r.world.tensors, *r.world.inputs])
-    return rows.count
+    return dict(opening=rows.opening, rows=rows.count)
 
 
 class ArgumentRows:
@@ -43,14 +45,17 @@ class ArgumentRows:
     A tensor is compared with what the call's key, or the slot, says of it, not with what it is now:
     other threads may have exchanged its memory. Machine code numbers the objects of a call:
     positional arguments, then the dict of the others, then the parts of containers in the order in
-    which it opens them."""
+    which it opens them. It opens all of them before it compares anything else (`opening`: how many
+    there are)."""
 
     def __init__(self, t: Rows, r: Any, leaves: Leaves, looks: list[Any], free: int) -> None:
         self.table, self.recording, self.leaves, self.looks = t, r, leaves, looks
-        self.count = 0
+        self.count = self.opening = 0
         self.free = free                     # the number of the next object
         self.todo: list[tuple[int, Any, Path]] = []
         self.opened: set[int] = set()        # containers and NumPy numbers, by id
+        # the spot of a container -> the object that the first of its parts is
+        self.containers: dict[Any, int] = {}
         # the tensors, and the NumPy arrays with their leaves, whose rows come last
         self.tensors: list[tuple[int, Any]] = []
         self.arrays: list[tuple[int, np.ndarray, int]] = []
@@ -59,6 +64,11 @@ class ArgumentRows:
         """One row, for the object of this number."""
         self.count += 1
         self.table["rows"].extend([kind, i, len(words) + 3, *words])
+
+    def opens(self, kind: int, i: int, *words: int) -> None:
+        """A row for a container, whose parts become objects."""
+        self.opening += 1
+        self.table["opening"].extend([kind, i, len(words) + 3, *words])
 
     def parts(self, x: Any, path: Path) -> int:
         """The parts of a container become objects; the number of the first."""
@@ -125,14 +135,14 @@ class ArgumentRows:
         elif kind is tuple and not x:
             self.row(L.SAME, i, t.id(x))
         elif kind is tuple:
-            self.row(L.TUPLE, i, len(x), self.parts(x, path))
+            self.opens(L.TUPLE, i, len(x), self.parts(x, path))
         elif issubclass(kind, tuple) and hasattr(kind, "_fields") and not kind.__dictoffset__:
-            self.row(L.NAMED_TUPLE, i, len(x), self.parts(x, path), t.id(kind))
+            self.opens(L.NAMED_TUPLE, i, len(x), self.parts(x, path), t.id(kind))
         elif kind is list:
-            self.row(L.LIST, i, len(x), self.parts(x, path))
+            self.opens(L.LIST, i, len(x), self.parts(x, path))
         elif kind is dict and all(type(key) is str for key in x):
             start = self.parts(x, path)
-            self.row(L.DICT, i, len(x), start, *[t.id(key) for key in x])
+            self.opens(L.DICT, i, len(x), start, *[t.id(key) for key in x])
         elif x is None or x is True or x is False or x is ... or kind is float \
                 or issubclass(kind, dtypes.dtype) \
                 or id(x) in self.recording.world.seen:
@@ -144,27 +154,31 @@ class ArgumentRows:
         """The contents of slots of Python's state."""
         world = self.recording.world
         if any(s.is_array and s.type is not np.ndarray
-               or world.growing and s.container is list for s in world.slots):
+               or world.growing and s.container is list for s in world.taken):
             raise NotInTable             # A table does not tell a list that grows from others.
-        # the spot of a container -> the object that the first of its parts is
-        containers: dict[Any, int] = {}
         for s, leaf in zip(world.slots, self.leaves.slots):
-            if s.item is None:
-                i = self.slot(s)
-            else:
-                if s.spot.key not in containers:
-                    containers[s.spot.key] = self.container_in(s)
-                i = containers[s.spot.key] + s.items.index(s.item)
+            i = self.object_in(s)
             if s.is_number:
                 self.any_number(i, s.there(), leaf)
             elif s.is_array:
                 self.arrays.append((i, s.there(), self.leaves.leaf[id(leaf)]))
             else:
                 self.tensors.append((i, leaf))
-        for twin in world.twins:
-            self.tensors.append((self.slot(twin.slot), twin.slot.there()))
 
-    def slot(self, s: Slot) -> int:
+    def twins(self) -> None:
+        """The contents of slots that are arguments as well."""
+        for twin in self.recording.world.twins:
+            self.tensors.append((self.object_in(twin.slot), twin.slot.there()))
+
+    def object_in(self, s: Slot) -> int:
+        """The contents of a slot become an object: its number."""
+        if s.item is None:
+            return self.loaded(s)
+        if s.spot.key not in self.containers:
+            self.containers[s.spot.key] = self.container_in(s)
+        return self.containers[s.spot.key] + s.items.index(s.item)
+
+    def loaded(self, s: Slot) -> int:
         """The contents of a slot's spot become an object: its number."""
         i, = self.objects(1)
         self.table["slots"].extend([*s.spot.read_row(self.table), i])
@@ -172,12 +186,12 @@ class ArgumentRows:
 
     def container_in(self, s: Slot) -> int:
         """A container whose parts are in slots, of which one is given: the number of the first."""
-        i, n = self.slot(s), len(s.items)
+        i, n = self.loaded(s), len(s.items)
         start = self.objects(n).start
         if s.container is dict:
-            self.row(L.DICT, i, n, start, *map(self.table.id, s.items))
+            self.opens(L.DICT, i, n, start, *map(self.table.id, s.items))
         else:
-            self.row(L.LIST if s.container is list else L.TUPLE, i, n, start)
+            self.opens(L.LIST if s.container is list else L.TUPLE, i, n, start)
         return start
 
     def objects(self, n: int) -> range:

@@ -34,8 +34,9 @@ SIZES, VALUE = 11, 3
 
 # the parts of a table after its header, in order; "keys" have no address of their own: they come
 # before "build", whose steps for dicts point to them
-SECTIONS = ("rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts", "lists",
-            "known", "moving", "fresh", "left", "apart", "writes", "views", "sources", "build")
+SECTIONS = ("opening", "rows", "slots", "zeros", "words", "soft", "held", "bare", "always", "dicts",
+            "lists", "known", "moving", "fresh", "left", "apart", "writes", "views", "sources",
+            "build")
 
 
 def table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any],
@@ -72,9 +73,9 @@ def _build_table(r: Recording, args: Sequence[Any], kwargs: Mapping[str, Any], f
     t, leaves = Rows(), Leaves(reached, slots, numbers, flat.lengths.values(), of_numpy)
     try:
         described = arguments(t, r, args, kwargs, flat, leaves)
-        header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs), rows=described,
+        header = dict(flags=r.settings.flags, nargs=len(args), names=len(kwargs),
                       leaves=leaves.tensors, numbers=len(numbers), slots=len(t["slots"]) // 4,
-                      **outside(t, r))
+                      **described, **outside(t, r))
         known = {id(x): a for x, a in zip(r.guards.tensors, r.guards.arrays)}
         handed = Handed(leaves.order, leaves.number, leaves.numpy, leaves.lengths, known, by_leaves,
                         r.wants_boxes)

@@ -126,8 +126,7 @@ class OutsideRows:
 def outside(rows: Rows, r: Any) -> dict[str, int]:
     """Rows for what the recording reaches from outside."""
     t = OutsideRows(rows)
-    slots = [*r.world.slots, *(twin.slot for twin in r.world.twins)]
-    loose = {(id(place), i) for s in slots for place, i in s.cells}
+    loose = {(id(place), i) for s in r.world.taken for place, i in s.cells}
     for place in r.world.places:
         t.place(place, loose)
     t.name(vars(thread_pool), "_threads", r.settings.threads)

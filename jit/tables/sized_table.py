@@ -92,7 +92,7 @@ class SizedTableMaker(SizeStores):
         self.words, self.handed = ready[0].copy(), ready[1][1]
         self.recording, self.program = r, r.program
         self.leaves = r.program.of_sizes.leaves
-        # symbol -> argument, and dimension of a tensor
+        # symbol -> object of a call, and dimension of a tensor
         self.places: dict[int, tuple[int, int]] = {}
 
     def head(self, name: str) -> int:
@@ -113,7 +113,7 @@ class SizedTableMaker(SizeStores):
         self.put(self.words, L.H["arena"] // 8, of_sizes.arena)
         symbols = range(len(of_sizes.facts.symbols))
         if not all(i in self.places for i in symbols):
-            raise Uncoded("a size is no argument's")
+            raise Uncoded("a size is no tensor's of the call")
         code = self.code([self.places[i] for i in symbols], id(Tensor))
         for name, v in dict(count=0, until=0, code=code.address).items():
             self.words[L.H[name] // 8] = v
@@ -127,22 +127,21 @@ class SizedTableMaker(SizeStores):
         start = row = self.head("rows_at") // 8
         words, of_sizes = self.words, self.of_sizes
         for _ in range(self.head("rows")):
-            kind, position, size, leaf, of = (int(w) for w in words[row:row + 5])
+            kind, number, size, place, of = (int(w) for w in words[row:row + 5])
             if row - start in lengths:
                 i, = self.leaves[lengths[row - start]]
                 if i >= 0:
                     self.put(words, row + VALUE, of_sizes.facts.symbols[i] - LEAST)
-                    if position < self.head("nargs"):
-                        self.places.setdefault(i, (position, NUMBER))
-            elif kind in (L.TENSOR, L.ARRAY) and leaf in values:
+                    self.places.setdefault(i, (number, NUMBER))
+            elif kind in (L.TENSOR, L.ARRAY) and (leaf := self.handed.order[place]) in values:
                 shape, strides = self.layout(values[leaf])
                 for d, pair in enumerate(zip(shape, strides, strict=True)):
                     for k, x in enumerate(pair):
                         self.put(words, row + SIZES + 2 * d + k, x)
-                if kind == L.TENSOR and position < self.head("nargs") and of == id(Tensor):
+                if kind == L.TENSOR and of == id(Tensor):
                     for d, i in enumerate(self.leaves[leaf]):
                         if i >= 0:
-                            self.places.setdefault(i, (position, d))
+                            self.places.setdefault(i, (number, d))
             row += size
 
     def results(self) -> None:

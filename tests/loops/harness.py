@@ -16,6 +16,7 @@ import whet
 from whet.jit import TraceWarning
 from whet.jit.policy import account
 from whet.jit.policy.timing import Trial
+from whet.jit.tables import sized_table
 
 from tests.traps.harness import freeze
 
@@ -45,13 +46,14 @@ def loops():
 def untimed():
     """Time decides nothing: what can be recorded is, and no call is eager because that is
     faster."""
-    wait, grace = Trial.wait, account.GRACE
+    wait, grace, soundings = Trial.wait, account.GRACE, sized_table.SOUNDINGS
     Trial.wait, account.GRACE = (lambda self, *xs: setattr(self, "at", math.inf) or True,
                                  math.inf)
+    sized_table.SOUNDINGS = 1 << 30
     try:
         yield
     finally:
-        Trial.wait, account.GRACE = wait, grace
+        Trial.wait, account.GRACE, sized_table.SOUNDINGS = wait, grace, soundings
 
 
 def run(build, trace):

@@ -360,7 +360,7 @@ class SizeCode:
             raise Uncoded(f"a number of {dtype}")
 
     def code(self, places: Sequence[tuple[int, int]], tensor: int) -> Code:
-        """The finished code. `places`: the argument and the dimension that has the value of
+        """The finished code. `places`: the object and the dimension that has the value of
         each symbol, `tensor`: the address of the type of tensors."""
         order = sorted(self.steps, key=lambda s: s[0] in (Do.STORE, Do.STORE_FLOAT))
         parts = [[x for p in places for x in p], [0] * len(places), self.registers,

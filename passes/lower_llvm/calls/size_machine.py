@@ -2,7 +2,7 @@
 and in its list of launches, and writes them. Blocks are those of traced calls, recipes of ops, and
 programs for many sizes (`sized_memory.py`).
 
-A block for many sizes has *code*. It consists of a head (`CODE`), the argument and the dimension of
+A block for many sizes has *code*. It consists of a head (`CODE`), the object and the dimension of
 each symbol's value, the current values, registers, and steps of four words each. A step has an
 operation, the register of its result, and two operands. The first registers are the symbols; others
 are constants. All conditions on sizes are checked before the first word is written, so a block is
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def emit_resize(m: Module) -> None:
-    """resize(block, args): resize a block to the arguments. 0 if it is not for such sizes, or if
-    another thread uses its words."""
-    ResizingOfCall(m, "args").emit()
+    """resize(block, objects): resize a block to the objects of a call. 0 if it is not for such
+    sizes, or if another thread uses its words."""
+    ResizingOfCall(m, "objects").emit()
 
 
 def emit_resize_recipe(m: Module) -> None:
@@ -238,7 +238,7 @@ class Resizing:
 
 
 class ResizingOfCall(Resizing):
-    """Resizes the block of a traced call. A negative dimension means that the argument is a number:
+    """Resizes the block of a traced call. A negative dimension means that the object is a number:
     the symbol is larger by LEAST_SIZE."""
 
     HEAD = H
@@ -247,9 +247,9 @@ class ResizingOfCall(Resizing):
         return self.f.load("i64", self.g.ld(self.block, H["busy"]))
 
     def size(self, row: Val) -> Val:
-        """The size of a dimension of an argument, or the size that a number stands for."""
+        """The size of a dimension of an object, or the size that a number stands for."""
         f, dim = self.f, word_at(self.f, row, 1)
-        x = word_at(f, f.bytes_at(self.args, TUPLE_ITEMS), word_at(f, row, 0), "ptr")
+        x = word_at(f, self.args, word_at(f, row, 0), "ptr")
         n, = f.if_(f.cmp("slt", dim, 0), lambda: [self.number(x)], lambda: [self.dimension(x, dim)])
         return n
 

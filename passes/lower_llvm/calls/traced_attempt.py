@@ -72,12 +72,16 @@ class Attempt:
 
         f.if_(f.cmp("ne", check, 0), ask)
 
-        def resize() -> list[Val]:
-            fits = f.call("resize", "i64", self.block, self.args)
+    def resize(self) -> None:
+        """Resize a block for many sizes to the objects of the call."""
+        f = self.f
+
+        def resized() -> list[Val]:
+            fits = f.call("resize", "i64", self.block, self.objects)
             f.bail(f.cmp("eq", fits, 0), "miss")
             return [self.turn_now()]
 
-        (self.turn,) = f.if_(self.has_code(), resize, lambda: [f.as_val(0, "i64")])
+        (self.turn,) = f.if_(self.has_code(), resized, lambda: [f.as_val(0, "i64")])
 
     def has_code(self) -> Val:
         """Is it a block for many sizes?"""
@@ -95,7 +99,8 @@ class Attempt:
 
     def arguments(self) -> None:
         """Compare the arguments, the objects in slots, and outside state; the same tensor twice is
-        a miss. Continues if the block has launches."""
+        a miss. Containers are opened first: sizes may be those of tensors in them. Continues if the
+        block has launches."""
         f = self.f
         f.loop(
             0,
@@ -107,6 +112,8 @@ class Attempt:
         put_word(f, self.objects, self.nargs, self.kw)
         self.slots_at = self.section("slots_at")
         f.loop(0, self.head("slots"), 1, self.slot)
+        f.loop(0, self.head("opening"), 1, self.argument, [self.section("opening_at")])
+        self.resize()
         f.loop(0, self.head("rows"), 1, self.argument, [self.section("rows_at")])
         n = self.head("leaves")
         self.every = n + self.head("numbers")

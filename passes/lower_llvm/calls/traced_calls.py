@@ -9,7 +9,8 @@ and gradients that are absent. Only if a soft word differs, the dictionaries the
 compared. If all guards hold, the block either runs the program, builds the result and writes the
 effects into Python's state, or it calls a Python function with the tensors and numbers. Anything
 else is a miss and left to Python. So is a call when a block was used as often as it says (`until`),
-so that Python looks at it. A block for many sizes is first resized to the call.
+so that Python looks at it. A block for many sizes is resized to the objects of the call, once
+these are found.
 `jit/tables/native_table.py` writes the blocks."""
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ from .op_layouts import T as T
 # the header, as byte offsets; pairs are (number, where) of a section
 H = {
     name: 8 * i
-    for i, name in enumerate(("kind", "flags", "count", "busy", "nargs", "names", "rows", "rows_at",
+    for i, name in enumerate(("kind", "flags", "count", "busy", "nargs", "names", "opening",
+                              "opening_at", "rows", "rows_at",
                               "leaves", "numbers", "slots", "slots_at", "zeros", "zeros_at",
                               "words", "words_at", "soft", "soft_at", "held", "held_at", "bare",
                               "bare_at", "always", "always_at", "dicts", "dicts_at", "lists",
@@ -37,7 +38,8 @@ LEAF, OBJECT, FRESH, ARRAY_LEAF, FLOAT_LEAF, INT_LEAF, SEEN = range(7)
 # arrays that no tensor of it has.
 (NEW, CONST, ARGUMENT, ONCE_MORE, AS_FLOAT, AS_INT, AS_SCALAR, AS_ARRAY, PAIR, SERIES, TABLE,
  RECORD, VIEW, ARRAY_VIEW, HIDDEN, HIDDEN_VIEW, DROP, DROP_ARRAY) = range(18)
-MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 256, 24, 32, 256, 8
+MAX_OBJECTS, MAX_LEAVES, MAX_FRESH, MAX_MOVING, MAX_DIMS = 512, 80, 80, 512, 8
+FRESH_BITS = -(-MAX_FRESH // 64) * 64               # words of a bit for each of these
 MOST = 1 << 40                                      # of an int that may be any
 FRESH_WORDS = 3 + 2 * MAX_DIMS
 # Words of two arrays that may not overlap: which of a call's addresses they have, and between which

@@ -20,11 +20,11 @@ from .traced_layouts import (
     END,
     ENTRY,
     FRESH,
+    FRESH_BITS,
     HIDDEN,
     HIDDEN_VIEW,
     LEAF,
     MAX_DIMS,
-    MAX_FRESH,
     MAX_OBJECTS,
     ND,
     NEW,
@@ -90,8 +90,9 @@ class Objects:
     def __init__(self, f: Fn) -> None:
         self.f, self.g = f, Glue(f)
         self.block, self.leaves, self.fresh, self.seen = f.args
-        self.stack, self.made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", MAX_FRESH)
-        self.height, self.left_over, self.hidden = (f.alloca("i64", 1) for _ in range(3))
+        self.stack, self.made = f.alloca("i64", MAX_OBJECTS), f.alloca("i64", FRESH_BITS)
+        self.height = f.alloca("i64", 1)
+        self.left_over, self.hidden = (f.alloca("i64", FRESH_BITS // 64) for _ in range(2))
 
     def section(self, name: str) -> Val:
         """The address of a section of the block."""
@@ -100,8 +101,12 @@ class Objects:
     def steps(self) -> None:
         """The loop over the steps."""
         f, g = self.f, self.g
-        f.store(f.as_val(0, "i64"), self.hidden)
-        f.store((f.as_val(1, "i64") << g.ld(self.block, H["fresh"], "i64")) - 1, self.left_over)
+        fresh, all_bits = g.ld(self.block, H["fresh"], "i64"), f.as_val(-1, "i64")
+        for k in range(FRESH_BITS // 64):
+            put_word(f, self.hidden, k, f.as_val(0, "i64"))
+            n = f.imax(fresh - 64 * k, 0)
+            first = (f.as_val(1, "i64") << f.imin(n, 63)) - 1
+            put_word(f, self.left_over, k, f.sel(f.cmp("slt", n, 64), first, all_bits))
         self.at = self.section("build_at")
         f.loop(0, g.ld(self.block, H["build"], "i64"), 1, self.step, [f.as_val(0, "i64")])
 
@@ -121,7 +126,8 @@ class Objects:
     def flip(self, bits: Val, i: Val) -> None:
         """Toggle a bit."""
         f = self.f
-        f.store(f.load("i64", bits) ^ (f.as_val(1, "i64") << i), bits)
+        word = f.at(bits, f.lshr(i, 6), "i64")
+        f.store(f.load("i64", word) ^ (f.as_val(1, "i64") << (i & 63)), word)
 
     def ways_out(self) -> None:
         """Release everything made so far, because memory is short."""
@@ -134,11 +140,11 @@ class Objects:
         for bits, there in (self.left_over, self.fresh), (self.hidden, self.made):
             f.loop(
                 0,
-                MAX_FRESH,
+                FRESH_BITS,
                 1,
                 lambda i, bits=bits, there=there: (
                     f.if_(
-                        f.cmp("ne", f.lshr(f.load("i64", bits), i) & 1, 0),
+                        f.cmp("ne", f.lshr(word_at(f, bits, f.lshr(i, 6)), i & 63) & 1, 0),
                         lambda: g.dec(word_at(f, there, i, "ptr")),
                     )
                     and None

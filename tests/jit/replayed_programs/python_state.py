@@ -116,6 +116,18 @@ def _memories():
     return f, lambda i: (whet.ones(2) * i,)
 
 
+@row("keys and values that grow at each call, as attributes, in a tuple, a list or a dict")
+def _growing():
+    o = Box(rows=whet.zeros(1, 2), pair=(whet.zeros(1, 2), whet.ones(1, 2)),
+            named={"k": whet.zeros(1, 2)})
+    def f(x):
+        o.rows = whet.cat([o.rows, x])
+        o.pair = (whet.cat([o.pair[0], x]), whet.cat([o.pair[1], x * 2]))
+        o.named = {"k": whet.cat([o.named["k"], x])}
+        return o.rows.mean(0) + o.pair[1].sum(0) * o.named["k"].max()
+    return f, lambda i: (whet.ones(1, 2) * i,)
+
+
 def _cache_written_at(position):
     room = whet.zeros(64, 2)
     def f(x, at):
