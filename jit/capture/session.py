@@ -179,7 +179,7 @@ class Session:
             search.run(self.variation.loose)
         self.limit_variation(search)
         world = search.world
-        world.pair_twins(self.leaves)
+        world.pair_with_arguments(self.leaves, self.call.flat.boxes)
         self.look_at_numbers_in_containers(world)
         self.world = world
         self.look_at_records()
@@ -288,6 +288,8 @@ class Session:
         if numbers or array:
             self.args = [stand_ins(x, (i,)) for i, x in enumerate(self.args)]
             self.kwargs = {k: stand_ins(x, (k,)) for k, x in self.kwargs.items()}
+            for c in self.world.containers:
+                stand_ins.in_state(c.spot, c.value, (flat.name_of(c.spot.key),))
 
     def array_of(self, flat: FlatArguments, x: Any) -> Any:
         """The stand-in for a NumPy array, or for a NumPy number, among the arguments."""

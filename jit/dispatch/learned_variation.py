@@ -15,11 +15,17 @@ from ..effects.recipes import Number
 from ..guards.appended_lists import appended_lists
 from ..guards.call_settings import CallSettings
 from ..guards.container_places import GROWS, Elements, Entries, OtherEntries
-from ..guards.hidden_arguments import HiddenArguments, has_other_sizes
+from ..guards.hidden_arguments import (
+    HiddenArguments,
+    HiddenContainer,
+    HiddenTensors,
+    OtherContainer,
+    has_other_sizes,
+)
 from ..guards.outside_state import World
 from ..guards.places import Change
 from ..guards.signature import FlatArguments
-from ..guards.slots import holds_slots, names_of_parts
+from ..guards.slots import ByContents, holds_slots, names_of_parts
 from ..refusals.reasons import Branches, Shapes
 from ..refusals.user_names import Names
 from ..stand_ins.caches import CACHED, containers_in, data_in
@@ -54,6 +60,8 @@ class Learned:
         # for good, as Python has decided something by their contents
         self.loose: set[Any] = set()
         self.fixed: set[Any] = set()
+        # keys of spots with containers that runs write to, or hand on
+        self.written: set[Any] = set()
         # attributes that are others each time: those that runs may set before they read them, those
         # that they do set first, and those that they read first
         self.suspected: set[tuple[int, str]] = set()
@@ -94,7 +102,7 @@ class Learned:
         else:
             key = (tuple([flatten(x) for x in args]),
                    tuple([(k, flatten(v)) for k, v in kwargs.items()]) if kwargs else None)
-        if hidden := self.hidden.flatten(flat, like):
+        if hidden := self.hidden.flatten(flat, branches, like):
             key = key[0], (*(key[1] or ()), *hidden)
         return (*key, *CallSettings.now()), flat
 
@@ -109,7 +117,7 @@ class Learned:
     def learn(self, fn: Any, before: Iterable[Recording], is_new: bool, call: Invocation) -> bool:
         """Compare a call of `fn` with those that were recorded `before`. True if some arguments are
         found to vary. `is_new`: is this the first call of its key?"""
-        named = [*enumerate(call.args), *call.kwargs.items()]
+        named = [*enumerate(call.args), *call.kwargs.items(), *call.flat.hidden.items()]
         found = [(r, r.world.changes()) for r in before]
         for _, changes in found:
             self.loosen(changes)
@@ -122,15 +130,32 @@ class Learned:
                 else self.arguments.compare(named)) or some_are_hidden
 
     def find_hidden(self, fn: Any, r: Recording, changes: Iterable[Change]) -> bool:
-        """Tensors in Python's state that have other sizes than when `r` was recorded are arguments
-        that no caller passes, from now on. True where some are new to that."""
-        grown = [c for c in changes
-                 if c.place.is_read and has_other_sizes(c) and c.key not in self.fixed]
-        if not grown or self.numbers_are_known:
+        """Tensors in Python's state that have other sizes than when `r` was recorded, and
+        containers in the place of others, are arguments that no caller passes, from now on. True
+        where some are new to that."""
+        if self.numbers_are_known:
             return False
+        new: list[tuple[type[HiddenTensors | HiddenContainer], Spot]] = []
+        within: set[int] = set()
+        for c in changes:
+            spot = c.spot
+            if spot is None or c.key in self.fixed or not c.place.is_read:
+                continue
+            if c.key not in self.written and (has_other_sizes(c)
+                                              or _may_be_exchanged(c.before, c.now)):
+                new += [(HiddenTensors, spot)] if has_other_sizes(c) else []
+            elif (other := OtherContainer(c)).is_one and self.arguments.objects.resize(other.kinds):
+                within |= other.owners
+                self.loose.add(ByContents(spot.key))
+                new.append((HiddenContainer, spot))
+        if not new:
+            return False
+        # What is in a container is described with it.
+        self.hidden.forget_within(within)
         names = Names(r.world, fn, r.key)
-        return self.hidden.learn(r.recorded.objects, [(spot, spot.called(names)) for c in grown
-                                                      if (spot := c.spot) is not None])
+        return self.hidden.learn(
+            r.recorded.objects, [kind(spot, spot.called(names)) for kind, spot in new
+                                 if id(spot.owner) not in within])
 
     def new_arguments(self, leaves: Sequence[Base]) -> set[int]:
         """The ids of those tensors of a call that were other objects at the recorded call
@@ -225,7 +250,7 @@ class Learned:
 
     def fix(self, places: Iterable[Any]) -> None:
         """Python decided on what was at these places, so it is a guard from now on."""
-        self.fixed.update(places)
+        self.fixed.update([x for place in places for x in (place, ByContents(place))])
         self.loose -= self.fixed
         self.hidden.fix(self.fixed)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from whet.cpu import compile_time_estimates
 
 from ..guards import sizes
+from ..guards.hidden_arguments import hidden_names
 from ..policy.account import FREE, Policy
 from ..policy.outcomes import Event
 from ..replay import families
@@ -200,12 +201,21 @@ class Recordings:
         """Put a recording to use. Others may have to make room for it."""
         if r in self.policy.held:
             return
+        for other in self.never_found_again(r):
+            self.drop(other)
         r.size = r.weigh()
         for other in self.policy.room(r.kind, r.size, [r, *self.all_models()], made=True) or ():
             self.drop(other)
             self.policy.count(Event.EVICTED)
         self.policy.keep(r)
         self.tables.put(r)
+
+    def never_found_again(self, new: Recording) -> list[Recording]:
+        """The recordings of calls with the same objects as those of a new one, but with other
+        hidden arguments: the keys of calls are others by now."""
+        names = hidden_names(new.key)
+        return [r for r in self.policy.held if r.recorded.objects == new.recorded.objects
+                and hidden_names(r.key) != names]
 
     def unfit(self, r: Recording) -> None:
         """Called when a call did not fit a recording of its key."""

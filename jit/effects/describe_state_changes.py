@@ -60,7 +60,8 @@ class LeftBehind:
 
     def check_unread_containers(self, learned: Any) -> None:
         """Refuse a run that changes a list or dict of which parts vary between calls, or that
-        returns it. A replay does not know which object it is."""
+        returns it. A replay does not know which object it is. Later runs take the container as one
+        that is given to them."""
         world, leaves = self.run.world, self.run.leaves
         found = [*zip(world.slots, leaves[len(leaves) - len(world.slots):]),
                  *((twin.slot, leaves[twin.leaf]) for twin in world.twins)]
@@ -68,10 +69,10 @@ class LeftBehind:
             was = s.changeable
             if was is None:
                 continue
-            fix = functools.partial(learned.fix, [s.spot.key])
-            self.results.of_slots[id(was)] = fix
+            note = functools.partial(learned.written.add, s.spot.key)
+            self.results.of_slots[id(was)] = note
             if names_of_parts(was) != s.items or was[s.item] is not t:
-                fix()
+                note()
                 change = Change(Elements(was) if type(was) is list else entries(was), None)
                 raise Refused(Changes(self.run.world, change, "which is another at each call"))
 

@@ -81,6 +81,12 @@ class Contents:
                 self.owners.add(id(own_dict(x)))
 
 
+def holds_data(x: Any) -> bool:
+    """Is it a container, or an object that may be a record, that holds nothing but data?"""
+    t = type(x)
+    return (t in CONTAINERS or t not in PLAIN and may_be_record(t)) and Contents(x).are_data
+
+
 class SeenObjects:
     """The objects that calls were given, by where they are. `records`: the classes of which another
     object came with tensors in it, or more than a few without. `resized`: those that came with
@@ -114,11 +120,16 @@ class SeenObjects:
         for *_, contents in objects_within(named, self.records) if owners else ():
             if not owners.isdisjoint(contents.owners):
                 new |= contents.kinds - self.records
-        if not new.isdisjoint(self.known):
+        return bool(new) and self.resize(new)
+
+    def resize(self, kinds: Set[type]) -> bool:
+        """Objects of these classes came with other tensors in them: they are records, unless the
+        identity of one is of matter."""
+        if not kinds.isdisjoint(self.known):
             return False
-        self.records |= new
-        self.resized |= new
-        return bool(new)
+        self.records |= kinds
+        self.resized |= kinds
+        return True
 
     def know(self, t: type) -> None:
         """The identity of an object of a class is of matter."""

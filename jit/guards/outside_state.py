@@ -52,6 +52,7 @@ class World:
         self.seen, self.tensors, self.codes = walk.seen, walk.tensors.by_id, walk.met_code.all
         self.slots, self.growing = walk.varying.slots, walk.varying.growing
         self.twins: list[Twin] = []
+        self.containers = [*walk.varying.containers.values()]
         self.stand_ins, self.later = walk.stand_ins, walk.later
         # `inputs`: NumPy arrays, by id
         self.grads, self.inputs = walk.tensors.gradients, walk.inputs
@@ -110,7 +111,9 @@ class World:
 
     def let_go(self, kept: Iterable[Any]) -> None:
         """Forget gradients, other than these: who reads one finds it by the tensor whose it is, and
-        it is soon another."""
+        it is soon another. Forget containers that are given, too."""
+        for c in self.containers:
+            c.value = None
         gone = set(map(id, self.grads)) - set(map(id, kept))
         for i in gone:
             self.tensors.pop(i, None)
@@ -137,11 +140,19 @@ class World:
         known = {*self.tensors, *self.inputs, *(id(x._array) for x in leaves)}
         found = [(s, id(s.there())) for s in self.slots if not s.is_number]
         times = collections.Counter([*map(id, leaves), *(i for _, i in found)])
-        return keys | {s.spot.key for s, i in found
-                       if i in known or times[i] > 1 and not s.may_be_twin}
+        keys |= {s.spot.key for s, i in found
+                 if i in known or times[i] > 1 and not s.may_be_twin}
+        # Those that the call's key does not describe are compared by identity, too.
+        return keys | {c.key for c in self.containers
+                       if id(c.value) in self.seen or id(c.value) not in in_arguments
+                       or self.past_names.tells_identities}
 
-    def pair_twins(self, leaves: Sequence[Any]) -> None:
-        """Tell slots whose tensor is an argument, or that of another slot, from the others."""
+    def pair_with_arguments(self, leaves: Sequence[Any], boxes: Sequence[Any]) -> None:
+        """Tell slots whose tensor is an argument, or that of another slot, from the others, and
+        containers in Python's state from those among the arguments."""
+        numbers = {id(x): i for i, x in enumerate(boxes)}
+        for c in self.containers:
+            c.box = numbers[id(c.value)]
         slots, self.slots = self.slots, []
         first = {id(x): i for i, x in enumerate(leaves)}
         for s in slots:
@@ -156,7 +167,15 @@ class World:
     @property
     def taken_keys(self) -> list[Any]:
         """What tells the spots that are taken as they come from those of another world."""
-        return [*(s.key for s in self.slots), *(twin.key for twin in self.twins)]
+        return [*(s.key for s in self.slots), *(twin.key for twin in self.twins),
+                *(c.key for c in self.containers)]
+
+    @property
+    def loose_cells(self) -> set[tuple[int, int]]:
+        """The objects in places that may be others at each call: (id of the place, which of its
+        objects)."""
+        cells = [*(s.cells for s in self.taken), *(c.cells for c in self.containers)]
+        return {(id(place), i) for those in cells for place, i in those}
 
     @property
     def taken(self) -> list[Slot]:

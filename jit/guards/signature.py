@@ -186,6 +186,10 @@ class FlatArguments:
             args[i] = numbers_as_sizes.length_of(args[i])
         return tuple(args), flat
 
+    def name_of(self, spot: tuple[int, Any]) -> Any:
+        """The name of the hidden argument that is in a spot, which is given by its key."""
+        return next(name for name in self.hidden if name.spot == spot)
+
     def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""
         i = self.met.setdefault(id(x), len(self.boxes))

@@ -1,6 +1,6 @@
 """Slots: spots that hold another number, tensor or array at each call. A recording takes that as an
 input, like an argument that no caller passes."""
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from whet.tensor import wants_gradient, wrap
@@ -130,6 +130,36 @@ class Twin:
         if v is not leaves[self.leaf]:
             return False
         self.slot.accept(there)
+        return True
+
+
+class ByContents(NamedTuple):
+    """The key of a spot whose container is described by the key of a call, with all that is in
+    it."""
+    spot: tuple[int, Any]
+
+
+class GivenContainer:
+    """A spot whose container is known by what it holds, as one among the arguments is: it is
+    container `box` of a call."""
+    __slots__ = ("spot", "value", "cells", "box")
+
+    def __init__(self, spot: Spot, value: Any) -> None:
+        self.spot, self.value, self.box = spot, value, 0
+        self.cells: list[tuple[Any, int]] = []   # where a World holds it: places, with an index
+
+    @property
+    def key(self) -> ByContents:
+        """A key for the container."""
+        return ByContents(self.spot.key)
+
+    def fits(self, boxes: Any) -> bool:
+        """Is it the container of the call?"""
+        there = self.spot.found()
+        if self.box >= len(boxes) or there is not boxes[self.box]:
+            return False
+        for place, i in self.cells:
+            place.objects[i] = there
         return True
 
 

@@ -113,7 +113,9 @@ class TensorGuards:
 
     def boxes_fit(self, boxes: Any) -> bool:
         """Is a container among the arguments one from outside exactly where it was one in the run,
-        and the same one?"""
+        and the same one? Are containers in Python's state those of the call?"""
+        if not all([c.fits(boxes) for c in self.world.containers]):
+            return False
         seen = self.world.seen
         if boxes and not all(map(is_, [seen.get(id(x)) for x in boxes], self.boxes)):
             return False

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..values.immutable_types import same_key
 from .container_places import GROWS
+from .data_objects import holds_data
 from .places import Place
-from .slots import Slot
+from .slots import ByContents, GivenContainer, Slot
 from .spots import BuiltinName, Spot
 from .visitors import MOST_CODE
 
@@ -38,23 +39,31 @@ class MetTensors:
 class VaryingSpots:
     """Spots that may hold any number or tensor, as calls have taught.
 
-    `loose`: the keys of such spots, and (id, None) of lists that only grow. Those that were met:
-    `slots`, and `growing`: the id of a list -> it, and the spots that hold it."""
+    `loose`: the keys of such spots, (id, None) of lists that only grow, and `ByContents` of spots
+    with any container. Those that were met: `slots`, `containers`, and `growing`: the id of a list
+    -> it, and the spots that hold it."""
 
     def __init__(self, loose: Set[Any]) -> None:
         self.loose = loose
         self.slots: list[Slot] = []
+        self.containers: dict[ByContents, GivenContainer] = {}
         self.growing: dict[int, tuple[Any, list[Spot]]] = {}
 
     def copy(self) -> "VaryingSpots":
         new = VaryingSpots(self.loose)
         new.slots, new.growing = self.slots.copy(), self.growing.copy()
+        new.containers = self.containers.copy()
         return new
 
     def takes(self, spot: Spot, place: Place, i: int, x: Any) -> bool:
         """May this hold anything? Note it. `x` is there now, as object `i` of `place`."""
         if type(x) in GROWS and (id(x), None) in self.loose:
             self.growing.setdefault(id(x), (x, []))[1].append(spot)
+            return True
+        by_contents = ByContents(spot.key)
+        if by_contents in self.loose and holds_data(x):
+            container = self.containers.setdefault(by_contents, GivenContainer(spot, x))
+            container.cells.append((place, i))
             return True
         if spot.key not in self.loose or not Slot.takes(x):
             return False

@@ -76,6 +76,8 @@ class ArgumentStandIns:
         self.met: dict[int, Any] = {}
         self.held: list[WithStandIns] = []
         self.tuples: dict[int, tuple[Any, Any]] = {}
+        # spots of Python's state with the copy of a tuple, and the real one
+        self.in_spots: list[tuple[Any, Any, Any]] = []
         self.written: list[Any] = []
 
     def __call__(self, x: Any, path: Path) -> Any:
@@ -108,6 +110,13 @@ class ArgumentStandIns:
                                 functools.partial(attribute, x))
             self.within(held, path, [(k, k, y) for k, y in attributes(x)])
         return x
+
+    def in_state(self, spot: Any, x: Any, path: Path) -> None:
+        """Put stand-ins into a container in a spot of Python's state."""
+        new = self(x, path)
+        if new is not x:
+            spot.put(new)
+            self.in_spots.append((spot, new, x))
 
     def within(self, held: WithStandIns, path: Path, parts: Iterable[tuple[Any, Any, Any]]) -> None:
         """Replace the parts of a mutable container, each given with its key and its step."""
@@ -143,6 +152,10 @@ class ArgumentStandIns:
             if held.is_written():
                 self.written.append(held.owner)
             held.end(self.ids)
+        for spot, new, was in self.in_spots:
+            if spot.found() is new:
+                spot.put_back(was)
+        self.in_spots = []
 
     def forget(self) -> None:
         """Drop all stand-ins. A tuple that somebody still holds is replaced there by the real

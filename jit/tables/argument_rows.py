@@ -99,6 +99,12 @@ class ArgumentRows:
         if kwargs:                           # their values are the first parts
             self.todo.append((len(args), kwargs, ()))
         self.todo.extend([(i, x, (i,)) for i, x in enumerate(args)])
+        # Where the leaves are given, Python has found the containers in the state.
+        for c in self.recording.world.containers if flat.hidden else ():
+            name = flat.name_of(c.spot.key)
+            i, = self.objects(1)
+            self.table["slots"].extend([*c.spot.read_row(self.table), i])
+            self.todo.append((i, flat.hidden[name], (name,)))
         for i, x, path in self.todo:         # the loop adds to it
             if is_strided(x):
                 self.tensors.append((i, x))

@@ -126,7 +126,7 @@ class OutsideRows:
 def outside(rows: Rows, r: Any) -> dict[str, int]:
     """Rows for what the recording reaches from outside."""
     t = OutsideRows(rows)
-    loose = {(id(place), i) for s in r.world.taken for place, i in s.cells}
+    loose = r.world.loose_cells
     for place in r.world.places:
         t.place(place, loose)
     t.name(vars(thread_pool), "_threads", r.settings.threads)

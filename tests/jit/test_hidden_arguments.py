@@ -81,6 +81,57 @@ class NewDict(Pair):
         return self.kv["k"], self.kv["v"]
 
 
+class Items(Pair):
+    """Each text begins with a new list, of which calls set the items."""
+    def begin(self):
+        self.kv = [whet.zeros(1, 2, 8), whet.ones(1, 2, 8)]
+
+    def grown(self, k, v):
+        self.kv[0], self.kv[1] = whet.cat([self.kv[0], k], 1), whet.cat([self.kv[1], v], 1)
+        return self.kv
+
+
+class Filled(Pair):
+    """Each text begins with an empty dict."""
+    def begin(self):
+        self.kv = {}
+
+    def grown(self, k, v):
+        for name, new in ("k", k), ("v", v):
+            self.kv[name] = whet.cat([self.kv[name], new], 1) if name in self.kv else new
+        return self.kv["k"], self.kv["v"]
+
+
+class ListOfPairs(Pair):
+    """A pair in a list, which each call replaces by another."""
+    def begin(self):
+        self.kv = [(whet.zeros(1, 2, 8), whet.ones(1, 2, 8))]
+
+    def grown(self, k, v):
+        self.kv = [(whet.cat([a, k], 1), whet.cat([b, v], 1)) for a, b in self.kv]
+        return self.kv[0]
+
+
+class Cache:
+    """Keys and values of one text."""
+    def __init__(self):
+        self.k, self.v, self.seen = whet.zeros(1, 2, 8), whet.ones(1, 2, 8), 0
+
+    def update(self, k, v):
+        self.seen += 1
+        self.k, self.v = whet.cat([self.k, k], 1), whet.cat([self.v, v * self.seen], 1)
+        return self.k, self.v
+
+
+class Object(Pair):
+    """Each text has an object of its own."""
+    def begin(self):
+        self.kv = Cache()
+
+    def grown(self, k, v):
+        return self.kv.update(k, v)
+
+
 class Counted(Attributes):
     """A counter beside them, which is a number that varies."""
     def begin(self):
@@ -106,7 +157,7 @@ class Window(Attributes):
         return self.k, self.v
 
 
-FORMS = [Attributes, FromNothing, Pair, NewList, NewDict, Counted, BySize, Window]
+FORMS = [Attributes, FromNothing, Pair, NewList, NewDict, Counted, BySize, Window, ListOfPairs]
 
 
 def written(make, trace, steps=STEPS):
@@ -131,8 +182,17 @@ def test_caches_that_grow_are_replayed(make):
     assert traced.explain() and traced.explain(full=True)
 
 
+@pytest.mark.parametrize("make", [Items, Filled, Object])
+def test_caches_that_each_text_has_of_its_own_are_replayed(make, monkeypatch):
+    monkeypatch.setattr(many_sizes, "MARGIN", 0)
+    want, _ = written(make, lambda f: f)
+    got, traced = written(make, whet.jit.trace)
+    assert want == got
+    assert served(traced) >= 0.7 * STEPS * TEXTS and calls_of(traced)["recorded"] <= 12
+
+
 @compiled
-@pytest.mark.parametrize("make", [Attributes, Pair, NewList, NewDict])
+@pytest.mark.parametrize("make", [Attributes, Pair, NewList, NewDict, ListOfPairs])
 def test_machine_code_makes_calls_of_new_sizes(make, monkeypatch):
     never_slow(monkeypatch)
     want, _ = written(make, lambda f: f, 90)

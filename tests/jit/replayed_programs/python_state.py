@@ -128,6 +128,24 @@ def _growing():
     return f, lambda i: (whet.ones(1, 2) * i,)
 
 
+@row("a list, a dict or an object of tensors that some calls replace, and others write to")
+def _replaced():
+    class Seen:
+        def __init__(self): self.rows, self.n = whet.zeros(1, 2), 0
+        def add(self, x):
+            self.n += 1
+            self.rows = self.rows * 0.5 + x * self.n
+    o = Box(sums=[whet.zeros(1, 2)], named={"k": whet.zeros(1, 2)}, seen=Seen())
+    def f(x, anew):
+        if anew:
+            o.sums, o.named, o.seen = [whet.zeros(1, 2)], {"k": whet.ones(1, 2)}, Seen()
+        o.sums[0] = o.sums[0] + x
+        o.named["k"] = o.named["k"] * 0.5 + x
+        o.seen.add(x)
+        return o.sums[0] * o.named["k"] + o.seen.rows
+    return f, lambda i: (whet.ones(1, 2) * i, i % 4 == 3)
+
+
 def _cache_written_at(position):
     room = whet.zeros(64, 2)
     def f(x, at):
