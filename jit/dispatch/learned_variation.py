@@ -2,10 +2,11 @@
 key of a call leaves these out; a recording takes them from the call."""
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 import weakref
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from ..capture.set_before_read import FirstUse
     from ..effects.recipes import Recipe
+    from ..guards.hidden_arguments import Objects
     from ..guards.overwritten_attributes import SetFirst
     from ..guards.signature import Key
     from ..guards.spots import Spot
@@ -121,7 +123,10 @@ class Learned:
         found = [(r, r.world.changes()) for r in before]
         for _, changes in found:
             self.loosen(changes)
-        some_are_hidden = any([self.find_hidden(fn, r, changes) for r, changes in found])
+        some_are_hidden = any([
+            self.find_hidden(r.recorded.objects, changes,
+                             functools.partial(Names, r.world, fn, r.key))
+            for r, changes in found])
         if self.arguments.objects.note_sizes(named, itertools.chain(*(xs for _, xs in found))):
             return True
         if not is_new:
@@ -129,10 +134,12 @@ class Learned:
         return (self.arguments.objects.compare(named) if self.numbers_are_known
                 else self.arguments.compare(named)) or some_are_hidden
 
-    def find_hidden(self, fn: Any, r: Recording, changes: Iterable[Change]) -> bool:
-        """Tensors in Python's state that have other sizes than when `r` was recorded, and
-        containers in the place of others, are arguments that no caller passes, from now on. True
-        where some are new to that."""
+    def find_hidden(self, objects: Objects, changes: Iterable[Change],
+                    names_of: Callable[[], Names]) -> bool:
+        """Tensors in Python's state that have other sizes than before, and containers in the place
+        of others, are arguments that no caller passes, from now on. True where some are new to
+        that. `objects`: those among the arguments of such calls; `names_of`: how the user calls
+        things."""
         if self.numbers_are_known:
             return False
         new: list[tuple[type[HiddenTensors | HiddenContainer], Spot]] = []
@@ -152,10 +159,9 @@ class Learned:
             return False
         # What is in a container is described with it.
         self.hidden.forget_within(within)
-        names = Names(r.world, fn, r.key)
-        return self.hidden.learn(
-            r.recorded.objects, [kind(spot, spot.called(names)) for kind, spot in new
-                                 if id(spot.owner) not in within])
+        names = names_of()
+        return self.hidden.learn(objects, [kind(spot, spot.called(names)) for kind, spot in new
+                                           if id(spot.owner) not in within])
 
     def new_arguments(self, leaves: Sequence[Base]) -> set[int]:
         """The ids of those tensors of a call that were other objects at the recorded call

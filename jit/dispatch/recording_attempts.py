@@ -3,6 +3,7 @@ comparison."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import threading
 from contextlib import AbstractContextManager
@@ -25,6 +26,7 @@ from ..policy.call_times import TIMED
 from ..policy.outcomes import Outcome
 from ..refusals.reasons import OtherWays, Raises
 from ..refusals.recording_errors import Wrong
+from ..refusals.user_names import Names
 from ..replay.build import build
 from ..replay.build_in_parts import counts_new_data
 from ..values.number_paths import shared_path
@@ -317,8 +319,11 @@ class FirstRecording(Session):
         """There is no recording. What the run changed may vary between calls from now on, and so
         may what schedules change."""
         if hasattr(self, "world"):
-            changes = self.world.changes()
+            changes, call = self.world.changes(), self.call
             self.learned.loosen(changes)
+            if not call.flat.objects:        # nothing holds those before there is a recording
+                self.learned.find_hidden((), changes, functools.partial(
+                    Names, self.world, self.subject.fn, call.key))
             if self.only_set_up and any(c.index is None for c in changes):
                 # What it made may be such that the next call will not be recorded.
                 with contextlib.suppress(Unwatchable):

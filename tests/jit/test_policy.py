@@ -17,6 +17,7 @@ from whet.jit.policy.candidate import Candidate
 from whet.jit.policy.not_worth_tracing import why
 from whet.jit.policy.outcomes import Outcome
 from whet.jit.replay.recording import CallCounts
+from whet.jit.tables import sized_table
 
 from tests.loops.harness import untimed
 
@@ -274,6 +275,7 @@ def test_many_kinds_are_found_by_machine_code(monkeypatch):
     # however slow the machine is, none is timed yet
     monkeypatch.setattr(timing, "SHORT", math.inf)
     monkeypatch.setattr(timing, "EARLY", 1000)
+    monkeypatch.setattr(sized_table, "SOUNDINGS", 1 << 40)
     f = jit.trace(lambda x, y: x * 2 + y.sum())
     kinds = [(n, m) for n in range(2, 14) for m in range(2, 14)]
     for _ in range(4):
