@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 SECONDS ?= 60
 COUNT ?= 100000
 # each draws programs of its own, and the forms under which they run
-FUZZERS := fuzz fuzz_jit fuzz_sizes fuzz_counts fuzz_python fuzz_expressions fuzz_mutations fuzz_models fuzz_steps
+FUZZERS := fuzz fuzz_jit fuzz_sizes fuzz_counts fuzz_python fuzz_expressions fuzz_mutations fuzz_models fuzz_steps fuzz_state
 PEERS := .venv-peers
 # benchmarks run where the peers are, if they are anywhere
 BENCH = $(firstword $(wildcard $(PEERS)/bin/python) $(BIN)/python)

@@ -273,14 +273,12 @@ def test_each_call_is_in_the_ledger(monkeypatch):
 def test_many_kinds_are_found_by_machine_code(monkeypatch):
     monkeypatch.setattr(account, "GRACE", math.inf)
     # however slow the machine is, none is timed yet
-    monkeypatch.setattr(timing, "SHORT", math.inf)
-    monkeypatch.setattr(timing, "EARLY", 1000)
-    monkeypatch.setattr(sized_table, "SOUNDINGS", 1 << 40)
+    for owner, name in (timing, "SHORT"), (timing, "EARLY"), (sized_table, "SOUNDINGS"):
+        monkeypatch.setattr(owner, name, 1 << 40)
     f = jit.trace(lambda x, y: x * 2 + y.sum())
     kinds = [(n, m) for n in range(2, 14) for m in range(2, 14)]
-    for _ in range(4):
-        for n, m in kinds:
-            assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
+    for n, m in kinds * 4:
+        assert f(whet.ones(n), y=whet.ones(m)).tolist() == [2.0 + m] * n
     if native_entry.enter is not None:
         asked, key = [], f._calls.learned.key
         f._calls.learned.key = lambda *args: asked.append(1) or key(*args)
