@@ -289,7 +289,8 @@ class Session:
             self.args = [stand_ins(x, (i,)) for i, x in enumerate(self.args)]
             self.kwargs = {k: stand_ins(x, (k,)) for k, x in self.kwargs.items()}
             for c in self.world.containers:
-                stand_ins.in_state(c.spot, c.value, (flat.name_of(c.spot.key),))
+                name, x = flat.hidden[c.spot.key]
+                stand_ins.in_state(c.spot, x, (name,))
 
     def array_of(self, flat: FlatArguments, x: Any) -> Any:
         """The stand-in for a NumPy array, or for a NumPy number, among the arguments."""

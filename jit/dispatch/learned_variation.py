@@ -119,7 +119,7 @@ class Learned:
     def learn(self, fn: Any, before: Iterable[Recording], is_new: bool, call: Invocation) -> bool:
         """Compare a call of `fn` with those that were recorded `before`. True if some arguments are
         found to vary. `is_new`: is this the first call of its key?"""
-        named = [*enumerate(call.args), *call.kwargs.items(), *call.flat.hidden.items()]
+        named = [*enumerate(call.args), *call.kwargs.items(), *call.flat.hidden.values()]
         found = [(r, r.world.changes()) for r in before]
         for _, changes in found:
             self.loosen(changes)

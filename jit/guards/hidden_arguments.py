@@ -93,10 +93,11 @@ class HiddenArguments:
         if not self.by_objects:
             return ()
         hidden = self.by_objects.get(flat.objects, ())
-        flat.hidden = {h.name: h.spot.found() for h in hidden} if like is None else like.hidden
+        flat.hidden = (like.hidden if like is not None else
+                       {h.name.spot: (h.name, h.spot.found()) for h in hidden})
         return tuple([
-            (h.name, h.describe(flat.hidden.get(h.name), flat, branches and branches.part(h.name)))
-            for h in hidden])
+            (h.name, h.describe(flat.hidden.get(h.name.spot, (None, None))[1], flat,
+                                branches and branches.part(h.name))) for h in hidden])
 
     def learn(self, objects: Objects, found: Iterable[HiddenArgument]) -> bool:
         """Hidden arguments were found in calls with these objects among their arguments. True if
@@ -137,9 +138,9 @@ def objects_of(others: Sequence[Any]) -> Objects:
     return tuple(map(id, others))
 
 
-def hidden_names(key: Key) -> list[HiddenName]:
+def hidden_names(key: Key) -> set[HiddenName]:
     """The hidden arguments that a call's key describes."""
-    return [name for name, _ in key[1] or () if type(name) is HiddenName]
+    return {name for name, _ in key[1] or () if type(name) is HiddenName}
 
 
 def has_other_sizes(change: Change) -> bool:

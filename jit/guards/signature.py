@@ -47,9 +47,10 @@ class FlatArguments:
         self.arrays: dict[int, Any] | None = {} if arrays else None
         # id of a leaf or a box -> which it is (they are kept alive by being so)
         self.met: dict[int, int] = {}
-        # ids of `others`; what the spots of hidden arguments hold (see `hidden_arguments.py`)
+        # ids of `others`; by the keys of their spots, the names of hidden arguments and what these
+        # are (see `hidden_arguments.py`)
         self.objects: tuple[int, ...] = ()
-        self.hidden: dict[Any, Any] = {}
+        self.hidden: dict[tuple[int, Any], tuple[Any, Any]] = {}
 
     def flatten(self, x: Any, branch: Branch | None = None, path: Path = ()) -> Hashable:
         """A hashable description of an argument, or of a part of one. `branch`: what of it varies,
@@ -185,10 +186,6 @@ class FlatArguments:
         for i in self.lengths.values():
             args[i] = numbers_as_sizes.length_of(args[i])
         return tuple(args), flat
-
-    def name_of(self, spot: tuple[int, Any]) -> Any:
-        """The name of the hidden argument that is in a spot, which is given by its key."""
-        return next(name for name in self.hidden if name.spot == spot)
 
     def box(self, x: Any) -> int | None:
         """Which of the containers this is; None where it was not met before."""

@@ -101,10 +101,10 @@ class ArgumentRows:
         self.todo.extend([(i, x, (i,)) for i, x in enumerate(args)])
         # Where the leaves are given, Python has found the containers in the state.
         for c in self.recording.world.containers if flat.hidden else ():
-            name = flat.name_of(c.spot.key)
+            name, x = flat.hidden[c.spot.key]
             i, = self.objects(1)
             self.table["slots"].extend([*c.spot.read_row(self.table), i])
-            self.todo.append((i, flat.hidden[name], (name,)))
+            self.todo.append((i, x, (name,)))
         for i, x, path in self.todo:         # the loop adds to it
             if is_strided(x):
                 self.tensors.append((i, x))
