@@ -8,6 +8,7 @@ is `os.major`), as long as the module is only named where names in it are looked
 """
 from __future__ import annotations
 
+import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ TYPES = frozenset((types.BuiltinFunctionType, types.MethodWrapperType))
 class FunctionsOfC:
     """The C functions that a walk met, and the names by which code takes something for another
     use than a call."""
-    __slots__ = ("values", "of_modules", "owners", "taken", "texts", "formats", "dates")
+    __slots__ = ("values", "of_modules", "owners", "taken", "taken_globals", "texts", "formats",
+                 "dates")
 
     def __init__(self) -> None:
         self.values: list[Any] = []          # what is elsewhere than in a module
@@ -37,6 +39,8 @@ class FunctionsOfC:
         self.of_modules: list[tuple[int, str, Any]] = []
         self.owners: list[Any] = []          # objects whose C methods act
         self.taken = NamedAttributes()       # those that code does not just call
+        # (id of the globals, name) of those that code does not just call
+        self.taken_globals: set[tuple[int, str]] = set()
         self.texts: set[str] = set()         # names in texts, by which code could look others up
         # is text made by forms to which dates give a meaning? were dates met?
         self.formats = self.dates = False
@@ -52,6 +56,12 @@ class FunctionsOfC:
     def note_found(self, found: Iterable[Any]) -> None:
         """What was found where its holder may call it."""
         self.values += [x for x in found if type(x) in TYPES]
+
+    def takes_global(self, names_of: dict[str, Any], name: str) -> None:
+        """Code with these globals takes one, which may be Python's, for more than a call."""
+        held = names_of if name in names_of else vars(builtins)
+        self.taken_globals.add((id(held), name))
+        self.note_found((held.get(name),))
 
     def lies_in_module(self, m: types.ModuleType, name: str, x: Any) -> None:
         """What a module has by a name."""

@@ -5,7 +5,6 @@ user functions: `visitors_*.py` say for each type of object what it leads to. Wh
 be watched, such as an open file, a generator or a lock, raises `Unwatchable`.
 """
 import builtins
-import io
 import logging
 import sys
 import types
@@ -18,7 +17,6 @@ from whet.tensor import Tensor
 from ..refusals.reasons import Inspects, Reason, TooMuch
 from ..stand_ins.caches import CACHED, data_in
 from ..stand_ins.numpy_stand_in import stands_as_memory
-from ..stand_ins.outside_draws import is_generator
 from ..stand_ins.replaced_objects import stands
 from ..values.code_origin import is_as_it_was_made, origin_of_class
 from ..values.immutable_types import PLAIN
@@ -39,6 +37,7 @@ from .functions_of_c import FunctionsOfC
 from .made_generators import note_made_generators
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
+from .noticed_types import drop_noticed
 from .number_settings import SETTINGS
 from .numbers_passed_to_c import calls_with_plain_numbers
 from .object_places import ClassAttribute, FrameworkState, Setting
@@ -279,7 +278,7 @@ class Walk:
             if name not in names.passed_on:
                 visit_module_by_names(self, names_of.get(name))
             if not_called:
-                self.of_c.note_found((names_of.get(name, getattr(builtins, name, None)),))
+                self.of_c.takes_global(names_of, name)
             if name not in names_of:
                 self.builtin(code, name, names_of, not_called, name in names.never_taken)
         for name, level in names.imports:
@@ -357,12 +356,8 @@ class Walk:
 
     def refuse(self) -> None:
         """Raise where something was met that cannot be watched together with the rest."""
-        if self.facts.notices_types:         # The type of a stand-in differs.
-            for x in self.stand_ins.of_kind(object):
-                if is_generator(type(x)) or isinstance(x, io.IOBase | logging.Logger):
-                    self.stand_ins.drop(x)
-                    self.unread[id(x)] = Inspects(
-                        "it asks for types, and reads a stream, a logger or a generator")
+        if self.facts.notices_types:
+            drop_noticed(self)
         attributes, tensors = self.met_code.attributes, self.tensors.by_id.values()
         looks_up_names = self.facts.looks_up_names or "getattr" in self.builtins.names
         self.of_c.check(self.stand_ins.elsewhere, looks_up_names, self.entered.only_named)

@@ -1,5 +1,6 @@
 """Code that accepts exactly Python's numbers or NumPy's arrays; memory handed out as a storage; an
 op that writes what it moves."""
+import functools
 import operator
 
 import numpy as np
@@ -58,6 +59,23 @@ def an_array_without_elements():
     def calls(f):
         for n in (2, 2, 2, 0, 0, 3):
             yield f(ramp(1).expand(2, 3), n), f(ramp(2, 3), n), f(ramp(3, 2).T, n)
+    return f, calls
+
+
+@trap
+def types_of_functions_that_are_kept():
+    """`map(type, functions)`: C's own functions, and one with a cache."""
+    def kinds(functions, of=type): return [of(g).__name__ for g in functions]
+    kept = Box(zeros=np.zeros, show=print, count=functools.lru_cache(lambda n: n + 1))
+    def f(x):
+        functions = [kept.zeros, kept.show, kept.count]
+        by_name = sorted(functions, key=lambda g: type(g).__name__)
+        return (x * 2, [t.__name__ for t in map(type, functions)], kinds(functions),
+                by_name[0] is kept.count)
+    def calls(f):
+        yield from thrice(lambda: f(ramp(2)))
+        kept.show = len
+        yield from thrice(lambda: f(ramp(2)))
     return f, calls
 
 
