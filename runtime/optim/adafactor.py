@@ -1,7 +1,8 @@
 """Adafactor: second moments of matrices as one row and one column."""
 import whet
 
-from .optimizer import ByParameter, check, check_rate
+from .optimizer import ByParameter, check_bound, check_rate
+from .sparse_gradients import is_sparse, refused
 
 
 class Adafactor(ByParameter):
@@ -20,11 +21,11 @@ class Adafactor(ByParameter):
     def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0,
                  *, foreach=None, maximize=False):
         check_rate(lr, "Learning rate should be >= 0 but is")
-        check(beta2_decay <= 0, "beta2_decay should be <= 0 but is", beta2_decay)
-        check(eps[0] is None or eps[0] >= 0, "epsilon1 should be >= 0 but is", eps[0])
-        check(eps[1] >= 0, "epsilon2 should be >= 0 but is", eps[1])
-        check(d >= 1, "Clipping threshold d should be >= 1 but is", d)
-        check(weight_decay >= 0, "weight_decay should be >= 0 but is", weight_decay)
+        check_bound(beta2_decay <= 0, "beta2_decay should be <= 0 but is", beta2_decay)
+        check_bound(eps[0] is None or eps[0] >= 0, "epsilon1 should be >= 0 but is", eps[0])
+        check_bound(eps[1] >= 0, "epsilon2 should be >= 0 but is", eps[1])
+        check_bound(d >= 1, "Clipping threshold d should be >= 1 but is", d)
+        check_bound(weight_decay >= 0, "weight_decay should be >= 0 but is", weight_decay)
         super().__init__(
             params, {
                 "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
@@ -33,6 +34,8 @@ class Adafactor(ByParameter):
     def _update(self, group, p):
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
+        if is_sparse(p.grad):
+            raise refused(self)
         state, g = self.state[p], -p.grad if group["maximize"] else p.grad
         if not state:
             state["step"] = whet.tensor(0.0, dtype=whet.float32)

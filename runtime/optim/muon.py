@@ -3,7 +3,7 @@ import math
 
 import whet
 
-from .optimizer import ByParameter, check, check_rate
+from .optimizer import ByParameter, check_bound, check_rate
 
 
 class Muon(ByParameter):
@@ -22,12 +22,11 @@ class Muon(ByParameter):
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5,
                  adjust_lr_fn=None):
-        if whet.is_tensor(lr) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
         check_rate(lr, "Learning rate should be >= 0 but is")
-        check(momentum >= 0, "momentum should be >= 0 but is", momentum)
-        check(weight_decay >= 0, "weight decay should be >= 0 but is", weight_decay)
-        check(adjust_lr_fn in RATES, "Adjust learning rate function", adjust_lr_fn)
+        check_bound(momentum >= 0, "momentum should be >= 0 but is", momentum)
+        check_bound(weight_decay >= 0, "weight decay should be >= 0 but is", weight_decay)
+        if adjust_lr_fn not in RATES:
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         super().__init__(
             params, {
                 "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,

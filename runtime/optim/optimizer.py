@@ -380,11 +380,19 @@ def check(condition, name, value):
         raise ValueError(f"Invalid {name}: {value}")
 
 
-def check_rate(lr, name="learning rate"):
+def check_bound(condition, bound, value):
+    """Raise for an option that is not what it should be, as `bound` says."""
+    if not condition:
+        raise ValueError(f"{bound}: {value}")
+
+
+def check_rate(lr, bound="Invalid learning rate"):
     """Raise unless it is a number, or a tensor of one, and not below zero."""
     if isinstance(lr, str | bytes):
-        raise TypeError(f"{name} must be a number, not {type(lr).__name__}: {lr!r}")
-    check(float(lr) >= 0, name, lr)
+        raise TypeError(f"learning rate must be a number, not {type(lr).__name__}: {lr!r}")
+    if whet.is_tensor(lr) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_bound(float(lr) >= 0, bound, lr)
 
 
 def _without_names(params, group):

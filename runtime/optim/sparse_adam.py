@@ -37,12 +37,16 @@ class SparseAdam(ByParameter):
         check(eps > 0, "epsilon value", eps)
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        self._refuse(lambda p: p.is_complex(), "Complex params",
+                     "SparseAdam does not support complex parameters")
+        self._refuse(is_sparse, "Sparse params", "SparseAdam requires dense parameter tensors")
+
+    def _refuse(self, is_wrong, which, why):
+        """Raise where parameters are of a kind that has no rows to step by."""
         wrong = [[i, k] for i, group in enumerate(self.param_groups)
-                 for k, p in enumerate(group["params"]) if p.is_complex()]
+                 for k, p in enumerate(group["params"]) if is_wrong(p)]
         if wrong:
-            raise ValueError(
-                f"Complex params at indices {wrong}: SparseAdam does not support complex "
-                "parameters")
+            raise ValueError(f"{which} at indices {wrong}: {why}")
 
     def _update(self, group, p):
         state = self.state[p]

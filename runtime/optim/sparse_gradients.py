@@ -40,7 +40,7 @@ def _hypers(cls):
 def refused(optimizer):
     """The error of an optimizer that needs dense gradients."""
     name = type(optimizer).__name__
-    more = ", please consider SparseAdam instead" if name.startswith("Adam") else ""
+    more = ", please consider SparseAdam instead" if name in ("Adam", "AdamW") else ""
     return RuntimeError(f"{name} does not support sparse gradients{more}")
 
 

@@ -234,7 +234,8 @@ class OneCycleLR(LRScheduler):
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(
-                f"Tried to step {step} times. The total number of steps is {self.total_steps}")
+                f"Tried to step {step} times. The specified number of total steps is "
+                f"{self.total_steps}")
         phases = self._schedule_phases
         ends = [float(phase["end_step"]) for phase in phases]
         passed = [step > end for end in ends[:-1]]
@@ -346,6 +347,25 @@ def _refuse_plateau(self, i, scheduler):
             f"at index {i} in the given schedulers sequence.")
 
 
+def _refuse_another_optimizer(self, i, scheduler, optimizer):
+    """Raise for a scheduler of another optimizer than the schedulers beside it are of."""
+    if scheduler.optimizer is not optimizer:
+        raise ValueError(
+            f"{type(self).__name__} expects all schedulers to belong to the same optimizer, but "
+            f"got scheduler {type(scheduler).__name__} at index {i} has {scheduler.optimizer}, "
+            f"which is different from {type(optimizer).__name__}.")
+
+
+def _undo_first_step(scheduler):
+    """Take back the count of the step that a scheduler does when it is made; of one that holds
+    others, their counts."""
+    for held in scheduler.__dict__.get("_schedulers", ()):
+        _undo_first_step(held)
+    if "_schedulers" not in scheduler.__dict__:
+        scheduler.last_epoch -= 1
+        scheduler._step_count -= 1
+
+
 class SequentialLR(LRScheduler):
     """Several schedulers, one after the other; milestones say when the next takes over.
 
@@ -372,11 +392,7 @@ class SequentialLR(LRScheduler):
                 raise TypeError(
                     f"{type(self).__name__} at index {i} should have `optimizer` as its attribute.")
             _refuse_plateau(self, i, s)
-            if s.optimizer is not optimizer:
-                raise ValueError(
-                    f"{type(self).__name__} expects all schedulers to belong to the same "
-                    f"optimizer, but got scheduler {type(s).__name__} at index {i} which is "
-                    "different from the optimizer passed in.")
+            _refuse_another_optimizer(self, i, s, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than "
@@ -387,11 +403,10 @@ class SequentialLR(LRScheduler):
         # all have set the rates: start again with the first alone
         for group in optimizer.param_groups:
             set_option(group, "lr", group["initial_lr"])
-        for s in schedulers:
-            s.last_epoch -= 1
-            s._step_count -= 1
-        self._start(schedulers[0])
-        self._remember(schedulers[0].get_last_lr())
+        _undo_first_step(self)
+        first = schedulers[bisect_right(self._milestones, 0)]
+        self._start(first)
+        self._remember(first.get_last_lr())
 
     @staticmethod
     def _start(scheduler):
@@ -451,12 +466,7 @@ class ChainedScheduler(LRScheduler):
         optimizer = optimizer or schedulers[0].optimizer
         for i, s in enumerate(schedulers):
             _refuse_plateau(self, i, s)
-            if s.optimizer is not optimizer:
-                raise ValueError(
-                    f"{type(self).__name__} expects all schedulers to belong to the same "
-                    f"optimizer, but got scheduler {type(s).__name__} at index {i} in "
-                    f"{[t.optimizer for t in schedulers]}, which is different from "
-                    f"{optimizer.__class__.__name__}.")
+            _refuse_another_optimizer(self, i, s, optimizer)
         self.optimizer, self._schedulers = optimizer, schedulers
         self._remember([number(lr) for lr in self._rates()])
 

@@ -43,3 +43,39 @@ def test_phases_of_one_cycle_are_in_the_state_as_pytorch_has_them(three_phase):
         [{"end_step": 2.0, **up}, {"end_step": 4.0, **down}, {"end_step": 9, **last}]
         if three_phase
         else [{"end_step": 2.0, **up}, {"end_step": 9, **down, "end_lr": "min_lr"}])
+
+
+def test_schedulers_in_sequence_may_be_sequences_themselves():
+    schedules = optim.lr_scheduler
+    opt = optim.SGD([nn.Parameter(whet.ones(1))], lr=0.1)
+    inner = schedules.SequentialLR(
+        opt, [schedules.ConstantLR(opt, factor=0.5, total_iters=2),
+              schedules.ExponentialLR(opt, gamma=0.9)], milestones=[2])
+    outer = schedules.SequentialLR(
+        opt, [inner, schedules.ExponentialLR(opt, gamma=0.8)], milestones=[3])
+    assert outer.get_last_lr() == inner.get_last_lr() == [0.05]
+    rates = []
+    for _ in range(6):
+        opt.step()
+        outer.step()
+        rates.append(round(opt.param_groups[0]["lr"], 4))
+    assert rates == [0.1, 0.09, 0.1, 0.08, 0.064, 0.0512]
+
+
+def test_a_sequence_starts_with_the_scheduler_whose_milestone_is_zero():
+    schedules = optim.lr_scheduler
+    opt = optim.SGD([nn.Parameter(whet.ones(1))], lr=1.0)
+    schedule = schedules.SequentialLR(
+        opt, [schedules.ConstantLR(opt, 0.5), schedules.ConstantLR(opt, 0.25)], milestones=[0])
+    assert schedule.get_last_lr() == [0.25]
+
+
+def test_schedulers_of_two_optimizers_are_refused_with_the_name_of_the_one():
+    schedules = optim.lr_scheduler
+    opt, other = (optim.SGD([nn.Parameter(whet.ones(1))], lr=1.0) for _ in range(2))
+    both = [schedules.StepLR(opt, 1), schedules.StepLR(other, 1)]
+    for make in (lambda: schedules.SequentialLR(opt, both, [1]),
+                 lambda: schedules.ChainedScheduler(both)):
+        with pytest.raises(ValueError, match=r"(?s)scheduler StepLR at index 1 has SGD \(.*"
+                                             r"which is different from SGD\."):
+            make()

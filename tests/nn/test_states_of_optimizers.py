@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 import whet
-from whet import optim
+from whet import nn, optim
 
 
 @pytest.mark.parametrize("kind", [optim.NAdam, optim.ASGD])
@@ -81,3 +81,30 @@ def test_state_is_cleared_after_parameters_changed_their_type():
         p.grad = whet.ones_like(p)
         opt.step()
     assert opt.state[p]["step"] == 1 and opt.state[p]["exp_avg"].dtype == whet.float64
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam, optim.RMSprop, optim.ASGD, optim.Muon])
+def test_a_rate_of_several_elements_is_refused(make):
+    with pytest.raises(ValueError, match="Tensor lr must be 1-element"):
+        make([nn.Parameter(whet.ones(2, 2))], lr=whet.tensor([0.1, 0.2]))
+
+
+def test_options_out_of_bounds_are_refused_in_the_words_of_pytorch():
+    params = [nn.Parameter(whet.ones(2, 2))]
+    for make, words in ((lambda: optim.Adafactor(params, d=0.5),
+                         "^Clipping threshold d should be >= 1 but is: 0.5"),
+                        (lambda: optim.Muon(params, lr=-1), "^Learning rate should be >= 0"),
+                        (lambda: optim.Muon(params, adjust_lr_fn="x"), "x is not supported")):
+        with pytest.raises(ValueError, match=words):
+            make()
+
+
+def test_adafactor_refuses_sparse_gradients_and_sparse_adam_sparse_parameters():
+    p = nn.Parameter(whet.ones(2))
+    p.grad = whet.ones(2).to_sparse()
+    with pytest.raises(RuntimeError, match="Adafactor does not support sparse gradients$"):
+        optim.Adafactor([p]).step()
+    with pytest.raises(RuntimeError, match="Adamax does not support sparse gradients$"):
+        optim.Adamax([p]).step()
+    with pytest.raises(ValueError, match=r"Sparse params at indices \[\[0, 0\]\]"):
+        optim.SparseAdam([whet.ones(2).to_sparse().requires_grad_()])
