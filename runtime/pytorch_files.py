@@ -19,7 +19,7 @@ from . import dtypes, layouts
 from .devices import device
 from .nn.module import Module
 from .nn.parameter import Parameter
-from .safe_globals import by_name
+from .safe_globals import by_name, latin_bytes
 from .strided_memory import strided
 from .tensor import Size, Tensor, shown, wrap
 
@@ -101,7 +101,7 @@ class Calls:
             ("torch.storage", "TypedStorage"): Storage("uint8"),
             ("collections", "OrderedDict"): collections.OrderedDict,
             ("collections", "Counter"): collections.Counter,
-            ("_codecs", "encode"): _latin, ("builtins", "bytearray"): bytearray,
+            ("_codecs", "encode"): latin_bytes, ("builtins", "bytearray"): bytearray,
             ("builtins", "set"): set, ("builtins", "complex"): complex}
         for module in ("torch", "torch.cuda"):
             found |= {(module, f"{k}Storage"): Storage(v) for k, v in STORAGES.items()}
@@ -169,13 +169,6 @@ class Calls:
         if isinstance(state, dict):
             vars(made).update(state)
         return made
-
-
-def _latin(text, encoding):
-    """Bytes, as pickles of protocol 2 write them."""
-    if encoding not in ("latin1", "latin-1"):
-        raise ValueError(f"the encoding {encoding}")
-    return text.encode("latin1")
 
 
 def _unpickler(calls, options, memory_of):

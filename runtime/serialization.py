@@ -65,6 +65,7 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=2, _use_new_zipfile_seria
     whole.
     """
     beyond("it saves something")
+    _refuse_numbers(f, "write")
     parts = _Writer(pickle_module, max(2, pickle_protocol)).parts(obj)
     if hasattr(f, "write"):
         for part in parts:
@@ -102,6 +103,7 @@ def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=
     exported function.
     """
     beyond("it loads something")
+    _refuse_numbers(f, "read")
     if not hasattr(f, "read") and _is_archive(f):
         from . import jit
         return jit.load_archive(f)
@@ -113,6 +115,13 @@ def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=
     with open(f, "rb") as file:
         return _Reader(file, os.fspath(f), map_location, pickle_module, weights_only,
                        pickle_load_args, bool(mmap)).load()
+
+
+def _refuse_numbers(f, method):
+    """Raise for a number, which `open` would take for a file that is open already, and close."""
+    if isinstance(f, int):
+        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a "
+                             f"'{method}' attribute, but got {type(f).__name__}")
 
 
 def _is_archive(path):

@@ -153,11 +153,17 @@ RESULTS = {
     "Stream.record_event": "Event", "Event.elapsed_time": "float",
     "get_stream_from_external": "Stream", "thread_safe_generator": "Generator | None",
     **_each("Self", """TypedStorage.clone TypedStorage.copy_ TypedStorage.fill_ UntypedStorage.clone
-        UntypedStorage.copy_ UntypedStorage.fill_"""),
+        UntypedStorage.copy_ UntypedStorage.fill_ TypedStorage.cpu UntypedStorage.cpu
+        TypedStorage.from_buffer UntypedStorage.from_buffer"""),
+    **_each("TypedStorage", " ".join(
+        f"{kind}Storage.{name}" for kind in ("Typed", "Untyped")
+        for name in ("double", "float", "half", "bfloat16", "long", "int", "short", "char", "byte",
+                     "bool", "complex_double", "complex_float"))),
     "query": "bool", "qscheme": "Any", "quantize_per_tensor": "Any", "dequantize": "Any",
     "get_allocator_backend": "str", "memory_stats_as_nested_dict": "dict[str, Any]",
     "is_tf32_supported": "bool", "reset_accumulated_memory_stats": "None",
     "q_scale": "float", "q_zero_point": "int", "q_per_channel_axis": "int",
+    "byteswap": "None",
     "TypedStorage.type": "Any", "storage_type": "Any", "set_warn_always": "None",
     "sym_fresh_size": "int", "sym_sqrt": "float", "record_event": "Any",
     "wait_event": "None", "wait_stream": "None",
@@ -411,7 +417,8 @@ ATTRIBUTES = {
     "dtype.kind": "str",
     **_each(
         "bool",
-        """TypedStorage.is_cuda UntypedStorage.is_cuda Tensor.is_cpu Tensor.is_cuda
+        """TypedStorage.is_cuda UntypedStorage.is_cuda TypedStorage.is_sparse
+        UntypedStorage.is_sparse Tensor.is_cpu Tensor.is_cuda
         Tensor.is_meta Tensor.requires_grad Tensor.is_leaf
         Tensor.volatile Tensor.retains_grad has_rsample has_enumerate_support bijective
         dtype.is_complex

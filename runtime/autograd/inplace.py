@@ -23,6 +23,16 @@ from .hooks import move_retained
 from .node import RELEASED, Meta, Node
 
 
+def each_element_once(t):
+    """The part of a tensor that has each place of its memory once, where dimensions repeat it
+    (`expand`): writes to it that depend on no position write the tensor."""
+    a = t._array
+    repeats = [d for d, (s, n) in enumerate(zip(a.strides, a.shape)) if s == 0 and n > 1]
+    for d in repeats:
+        t = t.narrow(d, 0, 1)
+    return t
+
+
 def check_writable(t, name, part=None):
     """Raise where an in-place op must not touch `t`, or a part of its array."""
     flags = modes.state.flags

@@ -6,7 +6,7 @@ from ..autograd.levels import variable
 from ..autograd.modes import enable_grad, is_grad_enabled
 from ..dtypes import FLOAT
 from ..tensor import Tensor
-from .trees import like, mapped, other_leaves, tensors
+from .trees import like, mapped, other_leaves, structure, tensors
 
 
 def _fresh(t):
@@ -190,11 +190,11 @@ def vjp(func, *primals, has_aux=False):
             else cotangents[0]
         )
         outs, vs = tensors(out), tensors(cotangent)
-        if len(outs) != len(vs):
+        if structure(out) != structure(cotangent):
             raise RuntimeError(
-                "vjp: Expected pytree structure of cotangents to be the same as pytree structure "
-                f"of outputs to the function, but there are {len(vs)} tensors and {len(outs)} "
-                "outputs")
+                "Expected pytree structure of cotangents to be the same as pytree structure of "
+                f"outputs to the function. cotangents: {structure(cotangent)}, primal output: "
+                f"{structure(out)}")
         again = is_grad_enabled() and (recorded or any(v.requires_grad for v in vs))
         with enable_grad():
             gs = gradients(outs, tensors(inputs), vs, again)

@@ -32,6 +32,18 @@ def other_leaves(value):
     return [value]
 
 
+def structure(value):
+    """How the tensors of a value are held, as text: {'a': *, 'b': (*, *)}."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {structure(x)}" for k, x in value.items()) + "}"
+    if isinstance(value, tuple | list):
+        parts = ", ".join(map(structure, value))
+        if isinstance(value, list):
+            return f"[{parts}]"
+        return f"({parts},)" if len(value) == 1 else f"({parts})"
+    return "*"
+
+
 def like(value, others):
     """The structure of `value` with other tensors in it."""
     in_order = iter(others)

@@ -284,6 +284,9 @@ def fill_(self, value):
     >>> whet.zeros(2).fill_(3.)
     tensor([3., 3.])
     """
+    if 0 in self._array.strides and (once := ip.each_element_once(self)) is not self:
+        fill_(once, value)
+        return self
     if fits(value, self._array) and ip.writes_at_once(self):
         ip.check_writable(self, "fill_")
         if value == 0 and copysign(1.0, value) > 0:

@@ -239,11 +239,13 @@ def _no_bool(name, *operands):
             f"{name}: received a bool input for `x` or `y`, but bool is not supported")
 
 
-def _trapezoids(y, x, dx, d, total):
+def _trapezoids(name, y, x, dx, d, total):
     """The areas of trapezoids along dimension d, added up by the method `total`."""
     pair = slice_along(y, d, 1) + slice_along(y, d, None, -1)
     if x is None:
         return getattr(pair, total)(d) * ((1.0 if dx is None else dx) / 2.0)
+    if x.ndim == 1 and x.shape[0] != y.shape[d]:
+        raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
     step = x.diff(dim=-1) if x.ndim == 1 else x.diff(dim=d)
     if x.ndim == 1:
         step = step.reshape(tuple(-1 if i == d else 1 for i in range(y.ndim)))
@@ -260,7 +262,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """
     _no_bool("trapezoid", y, x)
     d = dims.one(dim, y.ndim, "trapezoid")
-    return _trapezoids(y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
+    return _trapezoids("trapezoid", y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
 
 
 FUNCTIONS["trapz"] = trapezoid
@@ -275,7 +277,8 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     tensor([2., 6.])
     """
     _no_bool("cumulative_trapezoid", y, x)
-    return _trapezoids(y, x, dx, dims.one(dim, y.ndim, "cumulative_trapezoid"), "cumsum")
+    d = dims.one(dim, y.ndim, "cumulative_trapezoid")
+    return _trapezoids("cumulative_trapezoid", y, x, dx, d, "cumsum")
 
 
 def _check_beside(input, more, what, d):

@@ -16,10 +16,11 @@ from .creation import as_format, format_order, new_array
 from .onnx import shapes as in_onnx
 from .registry import Op, is_tensor
 from .sample_inputs import Sample
+from .storage_conversions import StorageConversions, in_byte_order, swap_bytes
 from .surface import FUNCTIONS, method
 
 
-class Storage:
+class Storage(StorageConversions):
     """What storages of bytes and of elements have in common."""
     device: devices.device
 
@@ -31,6 +32,10 @@ class Storage:
 
     def _see(self, array):
         """Be the storage of an array."""
+        raise NotImplementedError
+
+    def data_ptr(self):
+        """The address of the first byte."""
         raise NotImplementedError
 
     @property
@@ -59,6 +64,21 @@ class Storage:
     def clone(self):
         """The same elements in other memory."""
         return type(self)._of(wrap(self._elements()).clone()._array)
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        made = memo.setdefault("storages", {})
+        if self.data_ptr() not in made:
+            made[self.data_ptr()] = self.clone()
+        return made[self.data_ptr()]
+
+    def cpu(self):
+        """This storage, or a copy on the CPU of one on a device."""
+        if self.device.type == "cpu":
+            return self
+        return type(self)._of(wrap(self._elements()).cpu()._array)
 
 
 class UntypedStorage(Storage):
@@ -118,8 +138,24 @@ class UntypedStorage(Storage):
         return self._root.view_as(geometry(self._low, (n,), dtype.np))
 
     def __getitem__(self, i):
-        r = self.bytes()[i]
-        return UntypedStorage._of(r) if isinstance(i, slice) else int(r)
+        if not isinstance(i, slice):
+            return int(self.bytes()[i])
+        if i.step not in (None, 1):
+            raise RuntimeError(f"Trying to slice with a step of {i.step}, but only a step of 1 is "
+                               "supported")
+        part = UntypedStorage._of(self.bytes()[i])
+        part._root = self.bytes()[i]                  # what it owns is these bytes, not all
+        part._low, part._high = span(part._root) if part._root.size else (0, 0)
+        return part
+
+    @classmethod
+    def from_buffer(cls, buffer, *, byte_order="native", dtype=uint8):
+        """New memory with a copy of a buffer's bytes, which are elements of a type in an order."""
+        return cls._of(_handed_out(wrap(in_byte_order(buffer, dtype, byte_order)))._array)
+
+    def byteswap(self, dtype):
+        """Turn around the bytes of each element of this type, in place."""
+        swap_bytes(self.bytes(), dtype)
 
     def __setitem__(self, i, value):
         self.bytes()[i] = value
@@ -210,7 +246,16 @@ class TypedStorage(Storage):
         return wrap(self._elements()).tolist()
 
     def __getitem__(self, i):
+        if isinstance(i, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         return wrap(self._elements())[i].item()
+
+    @classmethod
+    def from_buffer(cls, buffer, *, dtype=None, byte_order="native"):
+        """New memory with a copy of a buffer's bytes, as elements of a type."""
+        dtype = get_default_dtype() if dtype is None else dtype
+        return cls(wrap_storage=UntypedStorage.from_buffer(
+            buffer, byte_order=byte_order, dtype=dtype), dtype=dtype)
 
     def __setitem__(self, i, value):
         self._elements()[i] = value

@@ -460,3 +460,14 @@ def test_derivatives_as_values_name_themselves_and_the_input_that_does_not_matte
         d.jacobian(lambda x, y: x, (x, x), strict=True)
     with pytest.raises(RuntimeError, match="jacobian of the user-provided function with respect"):
         d.hvp(lambda x: (x * 3).sum(), x, x, strict=True)
+
+
+def test_cotangents_are_held_as_the_outputs_are():
+    x = whet.ones(2)
+    _, back = whet.func.vjp(lambda x: {"a": x}, x)
+    with pytest.raises(RuntimeError, match=r"cotangents: {'b': \*}, primal output: {'a': \*}"):
+        back({"b": x})
+    _, back = whet.func.vjp(lambda x: (x, [x]), x)
+    assert back((x, [x]))[0].tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match=r"cotangents: \(\*, \*\), primal output: \(\*, \["):
+        back((x, x))

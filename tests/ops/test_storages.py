@@ -1,5 +1,7 @@
 """Memory by the names of kinds of storages, streams and events of any kind of devices, and what a
 program asks of how it was built."""
+import copy
+
 import pytest
 import whet
 
@@ -182,3 +184,74 @@ def test_a_parameter_may_get_other_memory_where_nothing_is_recorded():
         p.set_(p.detach()[1:])
     (p * 2).sum().backward()
     assert p.tolist() == [1, 2, 3] and p.grad.tolist() == [2, 2, 2]
+
+
+def test_a_slice_of_a_storage_is_its_part_of_the_same_memory():
+    x = whet.zeros(4)
+    part = x.untyped_storage()[4:12]
+    assert part.nbytes() == 8 and part.data_ptr() == x.data_ptr() + 4
+    part.fill_(1)
+    whet.empty(0, dtype=whet.uint8).set_(part[1:3]).fill_(2)
+    assert x.view(whet.uint8).tolist() == [0] * 4 + [1, 2, 2] + [1] * 5 + [0] * 4
+    with pytest.raises(RuntimeError, match="slice with a step of 2, but only a step of 1"):
+        part[::2]
+    with pytest.raises(RuntimeError, match="only supported in UntypedStorage.__getitem__"):
+        x.storage()[0:2]
+
+
+@pytest.mark.parametrize("name, dtype", [
+    ("double", whet.float64), ("float", whet.float32), ("half", whet.float16),
+    ("bfloat16", whet.bfloat16), ("long", whet.int64), ("int", whet.int32), ("short", whet.int16),
+    ("char", whet.int8), ("byte", whet.uint8), ("bool", whet.bool),
+    ("complex_double", whet.complex128), ("complex_float", whet.complex64)])
+def test_storages_give_their_elements_in_another_type_and_other_memory(name, dtype):
+    x = whet.tensor([1.0, 0.0, 3.0])
+    made = getattr(x.storage(), name)()
+    assert made.dtype is dtype and made.tolist() == x.to(dtype).tolist()
+    assert made.data_ptr() != x.data_ptr()
+    assert getattr(x.untyped_storage(), name)().size() == 12
+
+
+def test_storages_of_buffers_take_the_order_of_bytes_that_they_came_in():
+    big = whet.TypedStorage.from_buffer(b"\0\0\0\1\0\0\1\0", dtype=whet.int32, byte_order="big")
+    assert big.tolist() == [1, 256]
+    big.untyped().byteswap(whet.int32)
+    assert big.untyped().tolist() == [0, 0, 0, 1, 0, 0, 1, 0]
+    assert whet.UntypedStorage.from_buffer(b"ab").tolist() == [97, 98]
+    with pytest.raises(ValueError, match="not a whole number of elements of 4 bytes"):
+        whet.TypedStorage.from_buffer(b"abc", dtype=whet.float32)
+    with pytest.raises(ValueError, match="byte_order must be"):
+        whet.TypedStorage.from_buffer(b"abcd", byte_order="middle")
+
+
+def test_copies_of_storages_have_other_memory():
+    x = whet.ones(2)
+    s = x.untyped_storage()
+    for made in (copy.copy(s), copy.deepcopy(s), copy.copy(x.storage()).untyped()):
+        assert made.tolist() == s.tolist() and made.data_ptr() != s.data_ptr()
+    first, second = copy.deepcopy([s, x.untyped_storage()])
+    assert first.data_ptr() == second.data_ptr()
+    assert s.cpu() is s and not s.is_shared() and not s.is_pinned() and not s.is_sparse
+
+
+def test_numbers_are_filled_into_memory_that_several_elements_share():
+    x = whet.ones(1, 3)
+    assert x.expand(2, 3).fill_(5).tolist() == [[5] * 3] * 2 and x.tolist() == [[5] * 3]
+    assert whet.ones(()).expand(2).zero_().tolist() == [0, 0]
+    w = whet.ones(3, requires_grad=True)
+    y = w * 1
+    spread = y[:, None].expand(3, 2)
+    spread[0].fill_(7)
+    assert y.tolist() == [7, 1, 1]
+    spread.sum().backward()
+    assert w.grad.tolist() == [0, 2, 2]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x.expand(2, 3).add_(1)
+
+    @whet.jit.trace
+    def filled(a):
+        a.expand(2, 3).fill_(7)
+        return a + 1
+    for n in range(3):
+        a = whet.full((3,), float(n))
+        assert filled(a).tolist() == [8] * 3 and a.tolist() == [7] * 3

@@ -176,6 +176,7 @@ WRONG = [
     (RuntimeError, lambda: whet.index_select(whet.tensor(1.0), 0, whet.tensor([0, 0]))),
     (TypeError, lambda: x.unfold(0, 1, 1.5)), (TypeError, lambda: x.unfold(0, 1.0, 1)),
     (TypeError, lambda: F.embedding(whet.tensor([0]), x, 1.5)),
+    (RuntimeError, lambda: whet.cumulative_trapezoid(x, whet.ones(x.shape[-1] - 1))),
     (RuntimeError, lambda: whet.trapezoid(x, x > 0)), (RuntimeError, lambda: whet.gradient(x > 0)),
     (RuntimeError, lambda: whet.stft(x.to(whet.int64), 2, return_complex=True)),
     (TypeError, lambda: whet.stft(whet.ones(9), 4, window="x", return_complex=True)),
