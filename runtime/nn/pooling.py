@@ -1,4 +1,5 @@
 """Pooling."""
+from types import FunctionType
 from typing import Any
 
 from ..ops import docstrings
@@ -181,6 +182,9 @@ for _name, (_make, _dims, _doc) in _FAMILIES.items():
     for _n in _dims:
         _cls = _make(_n)
         _cls.__name__ = _cls.__qualname__ = f"{_name}{_n}d"
+        for _method in vars(_cls).values():
+            if isinstance(_method, FunctionType):
+                _method.__qualname__ = f"{_cls.__name__}.{_method.__name__}"
         _cls.__doc__ = _docstring(_name, _n, _doc)
         globals()[_cls.__name__] = _cls
         __all__.append(_cls.__name__)

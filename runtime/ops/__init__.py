@@ -30,11 +30,15 @@ for _family in (
 ).split():
     __import__(f"{__name__}.{_family}")
 
+from .argument_guards import name_those_behind  # noqa: E402
 from .linalg_names import publish  # noqa: E402  (linalg is made of other ops)
 from .registry import OURS, REGISTRY  # noqa: E402
 
 publish()
 OURS.update(REGISTRY.values())
+
+for _name, _fn in surface.METHODS.items():
+    name_those_behind(_fn, _name)
 
 if tensor_base.Base is not tensor_base.PyBase:
     from .native_entries import install

@@ -44,7 +44,17 @@ def named(namespace, module):
     for n, fn in sorted(functions, key=lambda pair: pair[0] != pair[1].__name__):
         if not found(fn) and fn.__module__.partition(".")[0] == "whet":
             fn.__module__, fn.__qualname__ = module, n
+        name_those_behind(fn, n)
     return namespace
+
+
+def name_those_behind(fn, name):
+    """Let functions behind one that users call have its name, not their own, which Python's errors
+    of missing and unknown arguments would show."""
+    while type(fn) is types.FunctionType:
+        if fn.__qualname__[0] == "_" or "<" in fn.__qualname__:
+            fn.__qualname__ = name
+        fn = getattr(fn, "__wrapped__", None)
 
 
 def guard(fn, leads_to_ops=True, asks=True):

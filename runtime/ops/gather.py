@@ -45,6 +45,7 @@ def writes(op, check):
     in_place.__name__ = in_place.__qualname__ = name + "_"
     in_place.__doc__ = docstrings.of_in_place(name, check.__doc__)
     out_of_place.__wrapped__ = in_place.__wrapped__ = check        # the signature that help() shows
+    check.__qualname__ = name
     METHODS[name + "_"] = in_place
     return function(out=True)(out_of_place), in_place
 

@@ -415,3 +415,18 @@ def test_lengths_of_a_weight_lie_along_the_dimension_that_is_named(dim, lengths)
     assert old.weight_g.shape == new.parametrizations.weight.original0.shape == lengths
     for layer, weight in zip((old, new), wanted):
         whet.testing.assert_close(layer.weight, weight)
+
+
+def test_methods_of_pruning_refuse_what_pytorch_refuses():
+    prune = nn.utils.prune
+    layer = nn.Linear(2, 2)
+    for error, words, call in (
+            (IndexError, "Invalid index 5", lambda: prune.ln_structured(layer, "weight", 1, 2, 5)),
+            (AssertionError, "must match self.mask shape",
+             lambda: prune.custom_from_mask(layer, "weight", whet.ones(3))),
+            (TypeError, "not an Iterable", lambda: prune.global_unstructured(3, amount=0.5)),
+            (RuntimeError, "Expected iterable", lambda: nn.utils.rnn.pad_sequence(3)),
+            (RuntimeError, "one of left or right",
+             lambda: nn.utils.rnn.pad_sequence([whet.ones(2)], padding_side="x"))):
+        with pytest.raises(error, match=words):
+            call()

@@ -1,5 +1,6 @@
 """Pruning: a parameter becomes `name_orig` times the buffer `name_mask`."""
 import numbers
+from collections.abc import Iterable
 
 import whet
 
@@ -278,7 +279,9 @@ class RandomStructured(BasePruningMethod):
         if t.ndim < 2:
             raise ValueError(
                 "Structured pruning can only be applied to multidimensional tensors. Found tensor "
-                f"of shape {tuple(t.shape)} with {t.ndim} dims")
+                f"of shape {t.shape} with {t.ndim} dims")
+        if not -t.ndim <= self.dim < t.ndim:
+            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         channels = t.shape[self.dim]
         keep = _lowest(self._scores(t), whet.ones(channels), _amount(self.amount, channels))
         shape = [1] * t.ndim
@@ -318,6 +321,9 @@ class CustomFromMask(BasePruningMethod):
         self.own = mask
 
     def compute_mask(self, t, default_mask):
+        if default_mask.shape != self.own.shape:
+            raise AssertionError(f"default_mask shape {default_mask.shape} must match self.mask "
+                                 f"shape {self.own.shape}")
         return default_mask * self.own.to(default_mask.dtype)
 
 
@@ -418,6 +424,8 @@ def global_unstructured(parameters, pruning_method=L1Unstructured, importance_sc
     >>> int((a.weight == 0).sum() + (b.weight == 0).sum())
     4
     """
+    if not isinstance(parameters, Iterable):
+        raise TypeError("global_unstructured(): parameters is not an Iterable")
     parameters = list(parameters)
     method = _METHODS.get(pruning_method, pruning_method)(**kwargs)
     if method.PRUNING_TYPE != "unstructured":

@@ -1,5 +1,6 @@
 """Sequences of different lengths in one tensor."""
 from collections import namedtuple
+from collections.abc import Iterable
 
 import whet
 
@@ -198,9 +199,13 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
             [1., 1., 1.]])
     """
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"padding_side must be 'left' or 'right', got {padding_side!r}")
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}.")
     if isinstance(sequences, Tensor):
         sequences = sequences.unbind(0)
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of "
+                           f"type: {type(sequences)}")
     sequences = list(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
