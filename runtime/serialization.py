@@ -148,6 +148,7 @@ class _Writer:
         self.pickle, self.protocol = pickle_module, protocol
         self.tensors, self.number, self.paths = [], {}, []   # every tensor once, in the order met
         self.extra = []                                       # (path, bytes as an array)
+        self.attributes = {}                # by a tensor's number, what users keep at it
         self.inside = set()
 
     def parts(self, obj):
@@ -263,6 +264,9 @@ class _Writer:
             self.number[id(t)] = len(self.tensors)
             self.tensors.append(t)
             self.paths.append(path or "tensor")
+            kept = {k: v for k, v in vars(t).items() if k != "persistent"}
+            if kept:
+                self.attributes[self.number[id(t)]] = self.node(kept, f"{path}.attributes")
         return self.number[id(t)]
 
     def entries(self):
@@ -311,6 +315,8 @@ class _Writer:
                 refs[i]["class"] = "Parameter" if isinstance(t, Parameter) else "Buffer"
                 if not getattr(t, "persistent", True):
                     refs[i]["persistent"] = False
+            if i in self.attributes:
+                refs[i]["attributes"] = self.attributes[i]
         pickles = [add(path, array) for path, array in self.extra]
         return entries, refs, pickles
 
@@ -497,6 +503,7 @@ class _Reader:
             elif ref.get("requires_grad"):
                 t.requires_grad_()
             self.made[i] = t
+            vars(t).update(self.value(ref.get("attributes", {"dict": []})))
         return self.made[i]
 
     def place(self, t, came_from="cpu"):

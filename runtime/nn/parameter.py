@@ -40,7 +40,7 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol):
-        return _rebuild, (type(self), self.data, self.requires_grad)
+        return _rebuild, (type(self), self.data, self.requires_grad), vars(self) or None
 
 
 if tensor_base.native_apply is not None:
@@ -79,7 +79,7 @@ class Buffer(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
-        return _rebuild_buffer, (type(self), self.data, self.persistent)
+        return _rebuild_buffer, (type(self), self.data, self.persistent), vars(self)
 
 
 def _rebuild(cls, data, requires_grad):

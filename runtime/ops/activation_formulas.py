@@ -131,7 +131,8 @@ hardswish = f("hardswish", lambda input: _hardswish(input), kinds="f", samples=r
               example="[-4., 3., 1.] -> [-0.0000, 3.0000, 0.6667]")
 hardshrink = f("hardshrink",
                lambda input, lambd=0.5: where(ge(input, -lambd) & le(input, lambd), 0, input),
-               kinds="f", samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), inplace=False,
+               kinds="f", keep=(1,), inplace=False,
+               samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5, grad=False)),
                out_type=OutType.RESULT,
                vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None],
                doc="input, 0 where |input| <= lambd.", example="[-2., 0.25, 1.] -> [-2., 0., 1.]")
@@ -139,7 +140,8 @@ softshrink = f(
     "softshrink", lambda input, lambd=0.5: where(
         gt(input, lambd), input - lambd,
         where(lt(input, -lambd), input + lambd, where(isnan(input), input, 0))), kinds="f",
-    samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5)), method=False, inplace=False,
+    samples=(reals(-3, 3, avoid=(-0.5, 0.5)), reals(0.5, 0.5, grad=False)), keep=(1,),
+    method=False, inplace=False,
     out_type=OutType.RESULT, vjp=lambda g, y, x, k: [where(ge(x, -k) & le(x, k), 0, g), None],
     doc="input nearer to zero by lambd, 0 where |input| <= lambd.",
     example="[-2., 0.25, 1.] -> [-1.5000, 0.0000, 0.5000]")

@@ -344,3 +344,11 @@ def test_functions_of_lists_want_a_list_of_tensors():
 def test_frequencies_are_no_whole_numbers():
     with pytest.raises(RuntimeError, match="floating point"):
         whet.fft.fftfreq(4, dtype=whet.int64)
+
+
+def test_whole_numbers_are_not_made_floats_by_a_number_beside_them():
+    whole = whet.arange(4)
+    for call in (lambda: F.hardshrink(whole), lambda: F.softshrink(whole, 0.5),
+                 lambda: whet.lerp(whole, whole, 0.5)):
+        with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+            call()
