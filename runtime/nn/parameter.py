@@ -99,6 +99,12 @@ class UninitializedTensorMixin:
         self.data = whet.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
 
+    def share_memory_(self):
+        """Refused: there is no memory yet that other processes could see."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`.")
+
     @property
     def shape(self):
         raise RuntimeError(

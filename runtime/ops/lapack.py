@@ -146,6 +146,8 @@ def solve(A, B, *, left=True):
     tensor([1., 1.])
     """
     check_one_type("linalg.solve", A=A, B=B)
+    if not B.ndim:
+        raise RuntimeError("linalg.solve: The input tensor B must have at least 2 dimensions.")
     if not left:
         return solve(A.mT, B.mT).mT
     if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(sizes_of(B)) == tuple(sizes_of(A)[:-1])):

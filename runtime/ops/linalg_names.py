@@ -154,6 +154,6 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None):
         if dim is None and input.ndim != 2:
             raise RuntimeError(
                 f"linalg.matrix_norm: dim must be a 2-tuple. Got {tuple(range(input.ndim))}")
-        return linalg.matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim,
-                                  dtype=dtype)
+        pair = (-2, -1) if dim is None else (dim,) if isinstance(dim, int) else dim
+        return linalg.matrix_norm(input, "nuc", pair, keepdim, dtype=dtype)
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)

@@ -153,8 +153,10 @@ def _scan(op, input, dim, dtype=None):
     elif input.dtype.category < FLOAT and op in (cumsum_op, cumprod_op):
         input = input.to(dtypes.int64)
     d = dims.one(dim, checked_input(op.name, input).ndim, op.name)
-    if op is logcumsumexp_op and input.dtype.category < FLOAT:
-        raise NotImplementedError(f"\"logcumsumexp\" not implemented for '{input.dtype.letter}'")
+    kind = input.dtype.category
+    if (kind < FLOAT if op is logcumsumexp_op else
+            kind == COMPLEX and op in (cummax_op, cummin_op)):
+        raise NotImplementedError(f"\"{op.name}\" not implemented for '{input.dtype.letter}'")
     if not input.ndim:
         if op in (cummax_op, cummin_op):
             return input.clone(), FUNCTIONS["zeros"]((), dtype=dtypes.int64, device=input.device)
@@ -241,6 +243,8 @@ def _no_bool(name, *operands):
 
 def _trapezoids(name, y, x, dx, d, total):
     """The areas of trapezoids along dimension d, added up by the method `total`."""
+    if total == "sum" and x is None and y.dtype.category < FLOAT:
+        y = y.to(dtypes.int64)           # two neighbours may be too much for their own type
     pair = slice_along(y, d, 1) + slice_along(y, d, None, -1)
     if x is None:
         return getattr(pair, total)(d) * ((1.0 if dx is None else dx) / 2.0)
@@ -262,7 +266,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """
     _no_bool("trapezoid", y, x)
     d = dims.one(dim, y.ndim, "trapezoid")
-    return _trapezoids("trapezoid", y, x, dx, d, "sum") if y.shape[d] else y.sum(d)
+    return (_trapezoids("trapezoid", y, x, dx, d, "sum") if y.shape[d]
+            else y.sum(d, dtype=y.dtype))
 
 
 FUNCTIONS["trapz"] = trapezoid

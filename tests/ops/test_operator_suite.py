@@ -103,6 +103,8 @@ INDEX = whet.zeros(2, 2, dtype=whet.int64)
     (RuntimeError, "ndim = 2", lambda: F.prelu(X, X)),
     (ValueError, "min_val cannot be greater", lambda: F.hardtanh(X, 1, 0)),
     (RuntimeError, "lambd must not be negative", lambda: F.softshrink(X, -0.5)),
+    (RuntimeError, "must be a 2-tuple", lambda: whet.norm(X, "nuc", 0)),
+    (RuntimeError, "at least 2 dimensions", lambda: whet.linalg.solve(X, whet.tensor(1.0))),
     (ValueError, "not a valid value for reduction",
      lambda: F.multi_margin_loss(X, whet.ones(2), reduction="all")),
     (ValueError, "not a valid value for reduction",
@@ -496,3 +498,15 @@ def test_whole_numbers_are_kept_or_dropped_as_they_are(dropout):
     with pytest.raises(RuntimeError, match="can't be cast"):
         dropout(x, 0.5)
     assert dropout(x, 0.5, training=False) is x
+
+
+def test_running_extrema_need_an_order():
+    for f in (whet.cummax, whet.cummin):
+        with pytest.raises(NotImplementedError, match="not implemented for 'ComplexFloat'"):
+            f(whet.ones(3, dtype=whet.complex64), 0)
+
+
+def test_trapezoids_of_small_whole_numbers_are_added_in_large_ones():
+    assert whet.trapezoid(whet.tensor([100, 100, 3], dtype=whet.int8)).item() == 151.5
+    assert whet.trapezoid(whet.tensor([200, 200], dtype=whet.uint8), dx=2).item() == 400
+    assert whet.trapezoid(whet.zeros(0, dtype=whet.int8)).dtype is whet.int8
