@@ -5,6 +5,7 @@ import numpy as np
 
 from ..cpu import gather as picks
 from ..cpu import indexed
+from ..dtypes import FLOAT
 from ..ir.outline import Outline
 from . import dims
 from .advanced_indexing import add_at, in_bounds, index_op
@@ -19,6 +20,7 @@ from .question_kernels import asked
 from .registry import Op, apply, ask, is_tensor
 from .sample_inputs import Sample
 from .scatter import (
+    check_ordered,
     combined,
     flat_for_write,
     reduce_into,
@@ -194,6 +196,8 @@ def _check_index_add(self, dim, index, source, *, alpha=1):
     """
     d = _sliced("index_add", self, dim, index, source)
     _one_rank("index_add", self, source)
+    if isinstance(alpha, float) and source.dtype.category < FLOAT:
+        alpha = int(alpha)               # a number of the tensors' type
     return (source if alpha == 1 else source * alpha, index), {"dim": d}
 
 
@@ -369,6 +373,7 @@ def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}.")
+    check_ordered("index_reduce", reduce, self)
     d = _sliced("index_reduce", self, dim, index, source, IndexError)
     _one_rank("index_reduce", self, source)
     index = index if index.ndim else index.reshape((1,))

@@ -231,10 +231,11 @@ class PointwiseOp(Op):
             raise TypeError(
                 f"{self.name}(): argument '{self.params[0].name}' (position 1) must be Tensor, "
                 f"not {arrays[0].__class__.__name__}")
-        # a number does not make floats of operands that must be of one type
-        known = FROM_NUMPY[arrays[0].dtype] if self.one_type else t
-        if known.category not in self.kinds:
-            raise NotImplementedError(f"\"{self.name}\" not implemented for '{known.letter}'")
+        # a number beside them does not make floats of whole numbers
+        alone = t if self.kinds & {BOOL, INT} else self.compute_type(
+            [x if isinstance(x, np.ndarray) else False for x in arrays])
+        if not {t.category, alone.category} <= self.kinds:
+            raise NotImplementedError(f"\"{self.name}\" not implemented for '{alone.letter}'")
         if self.one_type and len({x.dtype for x in arrays if isinstance(x, np.ndarray)}) > 1:
             raise RuntimeError(
                 f"{self.name}: expected tensors of one dtype, but got "

@@ -8,6 +8,7 @@ import numpy as np
 from ..cpu import gather as picks
 from ..cpu import indexed
 from ..cpu.duplicate_indices import COMBINATIONS
+from ..dtypes import COMPLEX
 from . import dims
 from .advanced_indexing import in_bounds, scatter_rows
 from .argument_guards import check_text
@@ -409,6 +410,13 @@ scatter_reduce_op.put_alone = _scatter_reduce_alone
 scatter_reduce_op.any_sizes = True
 
 
+def check_ordered(name, reduce, x):
+    """Raise where elements are to be compared that have no order."""
+    if reduce in ("amax", "amin") and x.dtype.category == COMPLEX:
+        raise NotImplementedError(
+            f"\"{name}\" with {reduce} not implemented for '{x.dtype.letter}'")
+
+
 def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
     """`src` combined (sum, prod, mean, amax, amin) into the places that `index` names along a
     dimension.
@@ -421,6 +429,7 @@ def _check_scatter_reduce(self, dim, index, src, reduce, *, include_self=True):
         check_text("scatter_reduce", "reduce", reduce)
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    check_ordered("scatter_reduce", reduce, self)
     d = _scatter_shape("scatter_reduce", self, dim, index, src)
     if src.dtype is not self.dtype:
         raise RuntimeError("scatter_reduce(): Expected self.dtype to be equal to src.dtype")

@@ -510,3 +510,17 @@ def test_trapezoids_of_small_whole_numbers_are_added_in_large_ones():
     assert whet.trapezoid(whet.tensor([100, 100, 3], dtype=whet.int8)).item() == 151.5
     assert whet.trapezoid(whet.tensor([200, 200], dtype=whet.uint8), dx=2).item() == 400
     assert whet.trapezoid(whet.zeros(0, dtype=whet.int8)).dtype is whet.int8
+
+
+def test_extrema_at_indices_need_an_order():
+    x, at = whet.ones(3, dtype=whet.complex64), whet.tensor([0, 0, 1])
+    for call in (x.scatter_reduce, x.index_reduce, x.clone().scatter_reduce_):
+        for reduce in ("amax", "amin"):
+            with pytest.raises(NotImplementedError, match="not implemented for 'ComplexFloat'"):
+                call(0, at, x, reduce)
+
+
+def test_what_is_added_at_indices_is_multiplied_by_a_number_of_its_type():
+    x = whet.tensor([3, 5])
+    assert x.index_add(0, whet.tensor([0]), whet.tensor([-1]), alpha=1.5).tolist() == [2, 5]
+    assert x.index_add(0, whet.tensor([0]), whet.tensor([3]), alpha=1.5).tolist() == [6, 5]

@@ -349,6 +349,7 @@ def test_frequencies_are_no_whole_numbers():
 def test_whole_numbers_are_not_made_floats_by_a_number_beside_them():
     whole = whet.arange(4)
     for call in (lambda: F.hardshrink(whole), lambda: F.softshrink(whole, 0.5),
-                 lambda: whet.lerp(whole, whole, 0.5)):
+                 lambda: whet.lerp(whole, whole, 0.5), lambda: F.elu(whole), lambda: F.celu(whole),
+                 lambda: F.leaky_relu(whole), lambda: F.rrelu(whole)):
         with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
             call()
