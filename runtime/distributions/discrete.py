@@ -357,6 +357,10 @@ class Multinomial(_OfCategorical):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)
+        if self._validate_args and total_count < 0:
+            raise ValueError(
+                "Expected parameter total_count of distribution Multinomial to satisfy "
+                f"{c.nonnegative_integer}, but found {total_count}")
 
     @c.dependent_property(is_discrete=True, event_dim=1)
     def support(self):

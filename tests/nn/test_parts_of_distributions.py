@@ -291,3 +291,9 @@ def test_a_mixture_chooses_for_each_of_the_batch():
                          ids=repr)
 def test_counts_of_one_and_of_none(d):
     assert d.sample().shape == d.batch_shape and d.sample((4,)).shape == (4, *d.batch_shape)
+
+
+def test_a_negative_number_of_draws_is_refused():
+    with pytest.raises(ValueError, match="parameter total_count of distribution Multinomial"):
+        D.Multinomial(-1, whet.ones(2))
+    assert D.Multinomial(-1, whet.ones(2), validate_args=False).total_count == -1
