@@ -21,6 +21,8 @@ def _cast_op(d):
 
 
 CASTS = {d: _cast_op(d) for d in dtypes.ALL.values() if d.category != BOOL}
+for _op in CASTS.values():
+    _op.name_of_node = "ToCopyBackward0"
 CASTS[dtypes.bool_] = p.to_bool
 
 

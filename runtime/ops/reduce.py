@@ -272,6 +272,7 @@ def _select_vjp(g, y, _x, *, dim, keepdim):
 
 max_dim_op = _ExtremumWithPlace("max_dim", "max_index")
 min_dim_op = _ExtremumWithPlace("min_dim", "min_index")
+max_dim_op.name_of_node, min_dim_op.name_of_node = "MaxBackward0", "MinBackward0"
 
 
 # ---- the functions -------------------------------------------------------------------------------

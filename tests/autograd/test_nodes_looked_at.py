@@ -106,3 +106,10 @@ def test_saved_variables_is_the_old_name_of_saved_tensors():
     with pytest.warns(DeprecationWarning, match="saved_tensors"):
         Thrice.apply(x).sum().backward()
     assert x.grad.tolist() == [3, 3, 3]
+
+
+def test_conversions_and_extrema_have_the_names_that_pytorch_gives_them():
+    x = whet.ones(2, 2, requires_grad=True)
+    made = [x.double(), x.half(), x.max(0).values, x.min(1).values]
+    assert [y.grad_fn.name() for y in made] == [
+        "ToCopyBackward0", "ToCopyBackward0", "MaxBackward0", "MinBackward0"]
