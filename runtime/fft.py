@@ -6,6 +6,7 @@ from .ops import fourier as _f
 from .ops.argument_guards import guarded as _guarded
 from .ops.out_arguments import with_out as _puts_results
 from .ops.out_types import OutType as _OutType
+from .ops.registry import sizes_of as _sizes_of
 from .ops.surface import FUNCTIONS as _F
 from .size_arguments import sizes as _sizes
 from .tensor import Tensor as Tensor
@@ -312,7 +313,8 @@ def rfftfreq(n, d=1.0, *, dtype=None, layout=None, device=None, requires_grad=Fa
 
 def _shifted(name, x, dim, by):
     dims = _places(name, x, None, dim)[1]
-    return x.roll([by(x.shape[d]) for d in dims], dims) if dims else x.clone()
+    shape = _sizes_of(x)
+    return x.roll([by(shape[d]) for d in dims], dims) if dims else x.clone()
 
 
 def fftshift(input, dim=None):

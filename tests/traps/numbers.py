@@ -319,3 +319,15 @@ def operators_by_the_names_of_their_methods():
         for k in (1.5, -0.25, 3.5, 2, 4, 7, 2.25):
             yield f(ramp(2), k)
     return f, calls
+
+
+# ---- numbers that are made of sizes --------------------------------------------------------------
+@trap
+def the_middle_of_some_sizes_is_the_same():
+    """`x.roll(len(x) // 2)` moves 2 and 3 elements by 1, and 4 by 2. Of two dtypes, the second has
+    the graph of the first."""
+    def f(x): return x.roll(x.shape[0] // 2)
+    def calls(f):
+        for n in (2, 2, 2, 3, 4, 5, 6, 7):
+            yield f(ramp(n)), f(ramp(n).double())
+    return f, calls
