@@ -110,8 +110,12 @@ class Questions(Observer):
         return tuple([guarded_value(x) if type(x) in NUMBERS else x for x in inputs])
 
     def sizes(self, t: Base, for_user: bool) -> Size | None:
-        """The Numbers for `t.shape`; None if Python gets plain ones."""
-        return self.followed.of(self, t, for_user) if self.variation.sizes else None
+        """The Numbers for `t.shape`; None if Python gets plain ones. What an op of ours computes
+        of them `for_user` may then be another at sizes at which nothing tells."""
+        if self.variation.sizes:
+            return self.followed.of(self, t, for_user)
+        self.followed.lost |= for_user
+        return None
 
     def pin(self, t: Base) -> None:
         """Make a number's value a guard, because Python continues from it."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, function_protocol, profiler_listeners, size_arguments, tensor_base
+from .. import devices, function_protocol, profiler_listeners, tensor_base
 from ..autograd import modes
 from ..autograd.inplace import edge_of
 from ..autograd.node import Node, OutputOf, keep_outputs, stale_inputs
@@ -400,7 +400,7 @@ def apply_without_operands(op, attrs):
 def sizes_of(t):
     """The sizes of a tensor, for others to be computed of: a trace follows them, as it does those
     that a user computes."""
-    return size_arguments.followers and modes.followed_sizes(t, for_user=True) or t.shape
+    return state.observers and modes.followed_sizes(t, for_user=True) or t.shape
 
 
 # what may stand beside tensors

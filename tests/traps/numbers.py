@@ -331,3 +331,13 @@ def the_middle_of_some_sizes_is_the_same():
         for n in (2, 2, 2, 3, 4, 5, 6, 7):
             yield f(ramp(n)), f(ramp(n).double())
     return f, calls
+
+
+@trap
+def ops_move_by_the_middle():
+    """fftshift asks for the middle itself."""
+    def f(x): return whet.fft.fftshift(x)
+    def calls(f):
+        for n in (2, 2, 2, 3, 4, 5, 6, 7):
+            yield f(ramp(n))
+    return f, calls
