@@ -102,7 +102,9 @@ class Questions(Observer):
                     self.number_stand_ins.as_operand(
                         x, FROM_NUMPY[op._number(value_of(x), number, t).dtype])
                     if type(x) in NUMBERS and t.category != COMPLEX else x for x in inputs]
-            if not any(type(x) in NUMBERS for x in made):
+            # Where tensors must be of one type, a number is none that is of another.
+            types = {x._array.dtype for x in made if registry.is_tensor(x)}
+            if not any(type(x) in NUMBERS for x in made) and (len(types) == 1 or not op.one_type):
                 other, _, u = op.plan([
                     devices.places(x._array) if registry.is_tensor(x) else x for x in made])
                 if u is t and str(other.roots) == str(kernel.roots):

@@ -341,3 +341,13 @@ def ops_move_by_the_middle():
         for n in (2, 2, 2, 3, 4, 5, 6, 7):
             yield f(ramp(n))
     return f, calls
+
+
+@trap
+def a_number_beside_tensors_of_one_type():
+    """lerp takes tensors of one type, and a number of any."""
+    def f(x, weight): return whet.lerp(x, x * 2, weight)
+    def calls(f):
+        for weight in (0.5, 0.5, 0.25, 0.75, 1.0):
+            yield f(ramp(3).half(), weight), f(ramp(3), weight)
+    return f, calls
