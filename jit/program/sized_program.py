@@ -322,9 +322,8 @@ class SizedProgram:
     def resized(self, node: Node, other: Node) -> Node:
         """A node with symbolic sizes in its attributes, its numbers, and what its group knows of
         sizes."""
-        # Both runs may have one node, as its attributes are equal. Other sizes may have others.
-        if node is other and not (isinstance(node, OpNode | Write)
-                                  and self.sizes.read_numbers.attributes(node)):
+        reads = isinstance(node, OpNode | Write) and self.sizes.read_numbers.attributes(node)
+        if node is other and not reads:      # What it reads may be equal in both runs by chance.
             return node
         if isinstance(node, Rows):
             return self.rows(node, other)
