@@ -12,6 +12,7 @@ import builtins
 import collections
 import contextvars
 import dataclasses
+import datetime
 import gc
 import importlib
 import inspect
@@ -164,12 +165,14 @@ HANDING_ON = reprlib.recursive_repr()(repr).__code__
 
 # ---- types ---------------------------------------------------------------------------------------
 # Methods of these types: what they change is compared, and they read nothing else. Those of
-# dates are not here: some go by the clock, the place's time or its words.
+# dates are not here: some go by the clock, the place's time or its words. A span of time goes by
+# none of these.
 TYPES: tuple[type, ...] = (
     list, dict, set, frozenset, str, bytes, tuple, int, float, complex, bool, slice, range,
     type(None), types.MappingProxyType, type, collections.deque, collections.OrderedDict,
     collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
-    type({}.values()), type({}.items()), np.generic, np.ufunc, re.Pattern, re.Match)
+    type({}.values()), type({}.items()), np.generic, np.ufunc, re.Pattern, re.Match,
+    datetime.timedelta)
 # Streams in memory, and what streams are kinds of: to make one opens nothing.
 STREAMS = Objects((*io.StringIO.__mro__, *io.BytesIO.__mro__, *io.RawIOBase.__mro__))
 # Methods of classes that make an object of what they are given, or do nothing as `object` has them.

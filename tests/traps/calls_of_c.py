@@ -3,6 +3,7 @@ import collections
 import datetime
 import functools
 import io
+import types
 
 import numpy as np
 
@@ -193,4 +194,30 @@ def subclasses_are_counted():
         for _ in range(3):
             kept.append(type("P", (Plugin,), {}))
             yield from thrice(lambda: f(ramp(3)))
+    return f, calls
+
+
+# ---- methods of spans of time --------------------------------------------------------------------
+@trap
+def a_span_of_time_that_is_another():
+    """The program holds a period, and asks it for its seconds."""
+    o = types.SimpleNamespace(period=datetime.timedelta(seconds=2))
+    def f(x): return x * o.period.total_seconds()
+    def calls(f):
+        for seconds in (2, 0.5, 2, 86400):
+            o.period = datetime.timedelta(seconds=seconds)
+            yield from thrice(lambda: f(ramp(3)))
+    return f, calls
+
+
+@trap
+def a_span_of_time_made_of_a_counter():
+    """A step makes a span of how often it ran, and asks it for its seconds."""
+    o = types.SimpleNamespace(n=0)
+    def f(x):
+        o.n += 1
+        return x * datetime.timedelta(minutes=o.n).total_seconds()
+    def calls(f):
+        for _ in range(9):
+            yield f(ramp(3))
     return f, calls

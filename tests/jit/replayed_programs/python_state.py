@@ -1,5 +1,6 @@
 """State that a step changes: schedules, histories, attributes, caches."""
 import collections
+import datetime
 import json
 import time
 from collections import deque
@@ -221,3 +222,9 @@ def _unreached():
             save()
         return x / o.n
     return f, lambda i: (whet.ones(2) * i,)
+
+
+@row("a span of time that the program holds: `self.period.total_seconds()`")
+def _span_of_time():
+    o = Box(period=datetime.timedelta(milliseconds=1500))
+    return lambda x: x * o.period.total_seconds(), lambda i: (whet.full((3,), 0.1 * i),)
