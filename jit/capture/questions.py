@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from whet import devices, dtypes
+from whet import devices, dtypes, size_arguments
 from whet.autograd import modes
 from whet.cpu.reduce import reduce
 from whet.dtypes import COMPLEX, FROM_NUMPY
@@ -113,9 +113,10 @@ class Questions(Observer):
 
     def sizes(self, t: Base, for_user: bool) -> Size | None:
         """The Numbers for `t.shape`; None if Python gets plain ones. What an op of ours computes
-        of them `for_user` may then be another at sizes at which nothing tells."""
+        of them `for_user` may then be another at sizes at which nothing tells. After the run, as a
+        backward is recorded, none are followed."""
         if self.variation.sizes:
-            return self.followed.of(self, t, for_user)
+            return self.followed.of(self, t, for_user) if self in size_arguments.followers else None
         self.followed.lost |= for_user
         return None
 

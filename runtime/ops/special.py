@@ -225,7 +225,7 @@ def _cotangent_slopes(n):
 
 
 @function("polygamma", method=False, out=True, out_type=OutType.CASTS)
-def _polygamma(n, input):
+def polygamma(n, input):
     """The n-th derivative of `digamma`.
 
     >>> import whet
@@ -270,8 +270,8 @@ def _into(t, r):
     return t.copy_(r)
 
 
-METHODS["polygamma"] = lambda self, n: _polygamma(n, self)
-METHODS["polygamma_"] = lambda self, n: _into(self, _polygamma(n, self.clone()))
+METHODS["polygamma"] = lambda self, n: polygamma(n, self)
+METHODS["polygamma_"] = lambda self, n: _into(self, polygamma(n, self.clone()))
 METHODS["igamma_"] = lambda self, other: _into(self, igamma(self.clone(), other))
 METHODS["igammac_"] = lambda self, other: _into(self, igammac(self.clone(), other))
 
