@@ -227,7 +227,8 @@ def test_an_empty_cache_is_the_systems_memory_again(clean):
     last = many.pop()
     many.clear()
     memory.empty_cache()
-    assert before - resident() > 50 << 20 and (last == 1).all()
+    # Of 63 MiB: threads that compile may take some meanwhile.
+    assert before - resident() > 32 << 20 and (last == 1).all()
 
 
 def test_unused_blocks_beyond_the_limit_go_back(clean):
