@@ -20,7 +20,7 @@ _OPS: list[tuple[str, str | None, int]] = [
     (name, "name" if op in dis.hasname else
      "const" if op in dis.hasconst else "local" if op in (*dis.haslocal, *dis.hasfree) else None,
      _BITS.get(name, 0)) for op, name in enumerate(dis.opname[:256])]
-_LOADS = frozenset(name for name in dis.opmap if name.startswith(
+LOADS = frozenset(name for name in dis.opmap if name.startswith(
     ("LOAD_CONST", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME")))
 # two instructions in one, each with four bits of the argument (from 3.13 on)
 _PAIRS = {f"{first}_FAST_{second}_FAST": (f"{first}_FAST", f"{second}_FAST")
@@ -131,7 +131,7 @@ def call_arguments(found: Sequence[Instruction],
         depth += dis.stack_effect(op, arg if op >= dis.HAVE_ARGUMENT else None)
         if op in _JUMPS or depth < 0:
             return None
-        if name in _LOADS:                   # of what is called, beside a NULL
+        if name in LOADS:                   # of what is called, beside a NULL
             stack += [instruction] if depth == len(stack) + 1 else [None, None]
         elif name != "KW_NAMES":
             stack = stack[:max(min(depth, len(stack)) - 1, 0)]
@@ -276,7 +276,7 @@ def is_super_attribute(found: Sequence[Instruction], i: int) -> bool:
         return False
     at = i - 3 - found[i - 1][1]             # before a load for each argument
     return found[i - 1][1] in (0, 2) and at >= 0 and found[at][::2] == ("LOAD_GLOBAL", "super") \
-        and all(x[0] in _LOADS for x in found[at + 1:i - 2])
+        and all(x[0] in LOADS for x in found[at + 1:i - 2])
 
 
 def operands_of_is(found: Sequence[Instruction]) -> Iterator[tuple[Instruction | None, ...]]:
@@ -292,10 +292,10 @@ def operands_of_is(found: Sequence[Instruction]) -> Iterator[tuple[Instruction |
     for i, (name, _, _) in enumerate(found):
         if name == "IS_OP":
             last, before = found[i - 1], found[i - 2]
-            first = before if last[0] in _LOADS and before[0] in _LOADS else None
+            first = before if last[0] in LOADS and before[0] in LOADS else None
             chain = _chain(found, i - 1)
             yield first, (("LOAD_CHAIN", 0, chain) if chain else
-                          last if last[0] in _LOADS or last[0] == "LOAD_ATTR" else None)
+                          last if last[0] in LOADS or last[0] == "LOAD_ATTR" else None)
 
 
 def _chain(found: Sequence[Instruction], i: int) -> tuple[str, ...]:
@@ -324,7 +324,7 @@ def class_is_only_named(found: Sequence[Instruction], i: int) -> bool:
     after = [*found[i + 1:i + 4], *[("", 0, None)] * 3]
     if after[0][0] == "LOAD_ATTR":
         return after[0][2] in _NAMES_OF_CLASSES and not _is_marked(after[0])
-    if after[0][0] in _LOADS:                # the other side
+    if after[0][0] in LOADS:                # the other side
         after = after[2 if after[1][0] == "LOAD_ATTR" and not _is_marked(after[1]) else 1:]
     return after[0][0] == "IS_OP"
 

@@ -48,7 +48,7 @@ def calls_can_be_read(p: Any) -> bool:
 
 def is_of_self(walk: Walk, code: types.CodeType, loaded: Instruction) -> bool:
     """Is this the first argument of a method, of which an attribute is asked for?"""
-    return (code in walk.met_code.methods
+    return (walk.met_code.is_method(code)
             and loaded[0] == "LOAD_FAST" and loaded[2] == code.co_varnames[0])
 
 

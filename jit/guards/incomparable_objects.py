@@ -22,6 +22,7 @@ from ..refusals.type_names import full_thing
 from ..values.code_origin import is_our_class, users
 from .bytecode import names_only_in_isinstance
 from .container_places import Entries, OtherEntries
+from .made_names import MadeName
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in
 from .object_places import ClassBody
@@ -39,12 +40,14 @@ OF_ONE_NAME = functools.cached_property.__get__.__code__
 
 class Unread:
     """What a run must not read. `names`: by attribute or global name, why its object must not be
-    read. `of`: the same for single objects, by their ids."""
+    read. `of`: the same for single objects, by their ids. `of_others`: what just code of others
+    must not read; it is noted when the user's code does."""
 
     def __init__(self, walk: Walk) -> None:
         self.names: dict[str, Reason] = {}
         self.not_classes: set[str] = set()   # such of these as lead to other things than classes
         self.of: dict[int, dict[str, Reason]] = {}
+        self.of_others: dict[int, dict[str, Reason]] = {}
         self.read: dict[types.CodeType, Reason | None] = {}
         # functions of others around the user's, that do not run, by their code
         self.wrappers: dict[types.CodeType, list[types.FunctionType]] = {}
@@ -54,7 +57,8 @@ class Unread:
             if held and not isinstance(walk.seen.get(i), type):
                 self.of[i] = {name: Reaches(full_thing(type(x)), x) for name, x in held.items()}
         for place in walk.overwritten:       # what they hold is not compared
-            self.of.setdefault(id(place.holder), {})[place.name] = Inspects(
+            known = self.of_others if place.is_learned else self.of
+            known.setdefault(id(place.holder), {})[place.name] = Inspects(
                 f"code of others can read `{place.name}`, which the function only sets")
         if walk.unread:
             self.find(walk)
@@ -80,7 +84,7 @@ class Unread:
             raise Unwatchable(unread[i].within(walk))
 
     def __bool__(self) -> bool:
-        return bool(self.of)
+        return bool(self.of or self.of_others)
 
     def run_by(self, frame: types.FrameType) -> set[types.CodeType]:
         """The user's code in a function that the walk took for one that does not run. Called when
@@ -99,20 +103,37 @@ class Unread:
                 # Code that asks whether something is of a class does no more with it.
                 asked = names_only_in_isinstance(code) - self.not_classes
                 self.read[code] = _read_by(code, self.names, asked)
-            return self.read[code]
+            return self.read[code] or self.read_by_made_name(frame)
         if code is OF_ONE_NAME:
             return None
         arguments = list(frame.f_locals.values())
         for x in arguments[:]:               # other arguments than those that have a name, too
             arguments += x if type(x) in (tuple, list) else x.values() if type(x) is dict else ()
-        found = [self.of[id(x)] for x in arguments if id(x) in self.of]
-        return next((reason for names in found if (reason := _read_by(code, names))), None)
+        found = [known[id(x)] for x in arguments for known in (self.of, self.of_others)
+                 if id(x) in known]
+        made = names_in(code).made_names
+        return next((reason for names in found
+                     if (reason := _read_by(code, names) or _made(made, names))), None)
+
+    def read_by_made_name(self, frame: types.FrameType) -> Reason | None:
+        """The reason why code that begins to run may not: it could read one of these objects by a
+        name that it makes."""
+        names = names_in(frame.f_code).made_names
+        if not names:
+            return None
+        first: Any = next(iter(frame.f_locals.values()), None)
+        bases = first.__mro__ if issubclass(type(first), type) else ()
+        of_first = [self.of[id(x)] for x in (first, *type(first).__mro__, *bases)
+                    if id(x) in self.of]
+        return _made({x for x in names if not x.of_first}, self.names) or next((
+            reason for known in of_first if (reason := _made(names, known))), None)
 
     def read_by_ours(self, frame: types.FrameType) -> Reason | None:
         """The reason why a method of ours may not run, which reads what is held back of its
         object."""
-        names = self.of.get(id(frame.f_locals.get("self")), {})
-        return next(iter(names.values()), None)
+        i = id(frame.f_locals.get("self"))
+        return next((reason for known in (self.of, self.of_others)
+                     for reason in known.get(i, {}).values()), None)
 
     def read_by_template(self, f: Any) -> Reason | None:
         """The reason why `text.format` may not run, whose text may be like `{0.name}`; `f` is that
@@ -121,8 +142,8 @@ class Unread:
         if type(text) is not str or f.__name__ not in ("format", "format_map"):
             return None
         said = named_in(text)
-        return next((names[name] for names in self.of.values() for name in said & names.keys()),
-                    None)
+        return next((names[name] for known in (self.of, self.of_others)
+                     for names in known.values() for name in said & names.keys()), None)
 
 
 def _read_by(code: types.CodeType, names: dict[str, Reason],
@@ -132,6 +153,12 @@ def _read_by(code: types.CodeType, names: dict[str, Reason],
     if names_in(code).facts.looks_up_names or not TAKING_APART.isdisjoint(said):
         return next(iter(names.values()), None)
     return next((names[name] for name in said & names.keys()), None)
+
+
+def _made(made: Set[MadeName], names: dict[str, Reason]) -> Reason | None:
+    """The reason for one of the names that could be one which code makes."""
+    return next((reason for name, reason in names.items() if any(x.could_be(name) for x in made)),
+                None)
 
 
 def _only_names_lead_to(place: Place, name: Any, owner_of: dict[int, Any]) -> bool:

@@ -7,7 +7,7 @@ import enum
 import functools
 import re
 import types
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ..values.varying_numbers import TELLTALE
@@ -32,6 +32,7 @@ from .bytecode import (
 )
 from .bytecode_calls import is_first_alone, reaches_its_call
 from .handled_errors import sees_handled_error
+from .made_names import LOOKING_UP_ONE, MadeName, made_names
 from .probed_functions import (
     changes_names,
     lists_names,
@@ -114,17 +115,8 @@ class CodeFacts:
 
     def add(self, other: CodeFacts) -> None:
         """Let what other code does count, too."""
-        self.notices_numbers |= other.notices_numbers
-        self.notices_truths |= other.notices_truths
-        self.notices_types |= other.notices_types
-        self.notices_lists |= other.notices_lists
-        self.makes_texts |= other.makes_texts
-        self.looks_up_names |= other.looks_up_names
-        self.lists_names |= other.lists_names
-        self.takes_classes |= other.takes_classes
-        self.reads_dicts |= other.reads_dicts
-        self.sees_handled_error |= other.sees_handled_error
-        self.makes_generators |= other.makes_generators
+        for fact in fields(self):
+            setattr(self, fact.name, getattr(self, fact.name) or getattr(other, fact.name))
 
 
 class NamesInCode:
@@ -132,7 +124,7 @@ class NamesInCode:
     __slots__ = ("facts", "asks_types", "asks_type_of_first", "attributes", "entered",
                  "entered_of", "named_of", "asked", "passed_on", "never_taken", "globals",
                  "imports", "identities", "taken", "taken_of", "formats", "are_set", "only_set",
-                 "implied", "matches")
+                 "implied", "matches", "made_names")
 
     def __init__(self, code: types.CodeType) -> None:
         texts = [x for x in code.co_consts if type(x) is str]
@@ -166,6 +158,7 @@ class NamesInCode:
         self.imports: dict[tuple[str, int], None] = {}   # (module, level)
         self.implied: set[str] = set()       # builtins that statements call
         self.matches = False                 # Does it match sequences or mappings?
+        self.made_names: set[MadeName] = set()       # of attributes, made at run time
         # of each `is` of a number: the globals compared; is the first argument compared?
         self.identities = _identities_of_numbers(code)
         self.facts.notices_truths = any(map(_asks_for_truth, operands_of_is([*instructions(code)])))
@@ -191,7 +184,10 @@ class NamesInCode:
             elif name in IMPLYING:
                 self.implied.add(IMPLYING[name])
             self.matches |= name in MATCHING
-            facts.looks_up_names |= _looks_up(found, i, asked)
+            if _looks_up(found, i, asked):
+                made = made_names(code, found, i) if value in LOOKING_UP_ONE else []
+                self.made_names |= {*made}
+                facts.looks_up_names |= not made
             if name == "IMPORT_FROM":
                 self.asked.add((None, value))
             elif name in GLOBALS and value in LOOKING_UP:

@@ -38,7 +38,8 @@ class PastNames(NamedTuple):
     def of(cls, walk: Walk) -> PastNames:
         """What the code that a walk has met can do without naming it."""
         return cls(
-            walk.facts.looks_up_names or "__get__" in walk.met_code.attributes
+            walk.facts.looks_up_names or walk.met_code.made_names.could_be_any
+            or "__get__" in walk.met_code.attributes
             or any(type(x) in OF_SLOTS for x in walk.seen.values()),
             takes_objects_apart(walk) or walk.facts.reads_dicts,
             tells_identities(walk))

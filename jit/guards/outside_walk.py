@@ -220,7 +220,8 @@ class Walk:
         named = self.named_in.of_module(m)
         if id(m) not in self.entered.only_named or "__dict__" in named:
             named = self.met_code.attributes
-        there = named.intersection(held) | {"__getattr__"}.intersection(held)
+        there = named.intersection(held) | {"__getattr__"}.intersection(held) \
+            | self.met_code.made_names.asked_of_module(held)
         new = names_to_follow(self, m, there - done, done)
         done |= new
         for name in sorted(new):
@@ -254,7 +255,7 @@ class Walk:
         What it names in modules comes at the end."""
         if self.met_code.leaves_out(code):
             return
-        names, is_method = names_in(code), code in self.met_code.methods
+        names, is_method = names_in(code), self.met_code.is_method(code)
         self.facts.notices_numbers |= names.tells_numbers_apart(names_of, variables, is_method)
         if not self.met_code.begins(code, names_of):
             return
@@ -265,6 +266,7 @@ class Walk:
         self.facts.add(names.facts)
         if names.asks_types or names.asks_type_of_first and not is_method:
             self.builtins.asking.add(id(names_of))
+        self.met_code.made_names.note(code, names.made_names)
         self.met_code.attributes |= names.attributes
         self.met_code.are_set |= names.are_set
         self.met_code.asked_for |= names.attributes - names.only_set

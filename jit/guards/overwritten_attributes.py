@@ -148,6 +148,7 @@ def skip_overwritten(walk: Walk) -> list[Overwritten]:
         if id(d) not in at:
             continue
         mine, of_runs = names_of(x, d, names), {k.name for k in learned if k.owner == id(d)}
+        mine -= walk.met_code.made_names.asked_of(x, mine)
         if mine or of_runs:
             mine |= of_runs
             _skip(walk, at[id(d)], mine)

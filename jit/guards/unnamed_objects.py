@@ -165,8 +165,9 @@ def takes_objects_apart(walk: Walk) -> bool:
 def tells_identities(walk: Walk) -> bool:
     """Could code find out the identity of an object past the methods of its class? It would need
     the name of a method of `object`, in code or in a text, or a list of all names."""
-    is_named = walk.facts.lists_names or not IDENTITIES.isdisjoint(walk.met_code.attributes)
-    return is_named or walk.facts.looks_up_names and any(
+    met = walk.met_code
+    is_named = walk.facts.lists_names or not IDENTITIES.isdisjoint(met.attributes)
+    return is_named or (walk.facts.looks_up_names or met.made_names.could_be_any) and any(
         type(x) is str and x in IDENTITIES
         for p in walk.places if type(p) is not SelfDescription
         for x in (*p.objects, *(p.owner if type(p) is Entries else ())))
@@ -186,7 +187,7 @@ def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> boo
     found = []
     for i, held in list(walk.held_back.items()):
         x = walk.seen.get(i)
-        names: Set[str] = held.keys() & named
+        names: Set[str] = (held.keys() & named) | walk.met_code.made_names.asked_of(x, held)
         if not issubclass(type(x), type):
             names |= {k for k, by in names_that_lead_to(x).items() if k in held and (
                 not by.isdisjoint(named) or ours_could_come_to(walk))}

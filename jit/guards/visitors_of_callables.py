@@ -245,7 +245,7 @@ def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
         abstract_classes(walk)
     for b in c.__mro__:
         if b is not object and users(b):
-            walk.met_code.methods.update(filter(None, map(code_of_method, vars(b).values())))
+            walk.met_code.made_names.note_methods(b, map(code_of_method, vars(b).values()))
             is_met = id(b) in walk.seen and id(b) not in walk.classes.of_instances
             held = hold_back(b, frozenset() if is_met else aside)
             walk.held_back[id(b)] = held

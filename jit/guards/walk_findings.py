@@ -9,6 +9,7 @@ import numpy as np
 from ..values.immutable_types import same_key
 from .container_places import GROWS
 from .data_objects import holds_data
+from .made_names import MadeNames
 from .places import Place
 from .slots import ByContents, GivenContainer, Slot
 from .spots import BuiltinName, Spot
@@ -161,7 +162,7 @@ class QuestionsAboutWatchers:
 class MetCode:
     """The code that was met. `ran`: the only code that is read, or None for all. `attributes`: the
     names of attributes in it. It sets those that `are_set`, and does not only set those
-    `asked_for`. `methods`: the code of classes that were met. `wrappers`: functions around the
+    `asked_for`. `made_names`: those that it makes at run time. `wrappers`: functions around the
     user's, which do not run."""
 
     def __init__(self, ran: Set[types.CodeType] | None) -> None:
@@ -171,7 +172,7 @@ class MetCode:
         self.attributes: set[str] = set()
         self.are_set: set[str] = set()
         self.asked_for: set[str] = set()
-        self.methods: set[types.CodeType] = set()
+        self.made_names = MadeNames()
         self.wrappers: list[types.FunctionType] = []
 
     def copy(self) -> "MetCode":
@@ -179,12 +180,16 @@ class MetCode:
         new.all, new.read = self.all.copy(), self.read.copy()
         new.attributes, new.asked_for = self.attributes.copy(), self.asked_for.copy()
         new.are_set = self.are_set.copy()
-        new.methods, new.wrappers = self.methods.copy(), self.wrappers.copy()
+        new.made_names, new.wrappers = self.made_names.copy(), self.wrappers.copy()
         return new
 
     def leaves_out(self, *codes: types.CodeType) -> bool:
         """Is none of this code read, as it does not run?"""
         return bool(codes) and self.ran is not None and self.ran.isdisjoint(codes)
+
+    def is_method(self, code: types.CodeType) -> bool:
+        """Is this the code of a method of a class that was met?"""
+        return code in self.made_names.methods
 
     def begins(self, code: types.CodeType, names_of: dict[str, Any]) -> bool:
         """Was some code not read yet with these globals? It is from now on."""

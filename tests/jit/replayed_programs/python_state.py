@@ -2,6 +2,9 @@
 import collections
 import datetime
 import json
+import random
+import sys
+import threading
 import time
 from collections import deque
 
@@ -222,6 +225,28 @@ def _unreached():
             save()
         return x / o.n
     return f, lambda i: (whet.ones(2) * i,)
+
+
+@row("layers by number, `getattr(self, f'layer{i}')`, in a trainer that holds a lock and a file")
+def _made_names():
+    class Layers(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rng = random.Random(0)
+            for i in range(2):
+                setattr(self, f"layer{i}", nn.Linear(2, 2))
+        def forward(self, x):
+            for i in range(2):
+                x = getattr(self, f"layer{i}")(x)
+            return x
+    class Trainer:
+        def __init__(self):
+            self.model, self.steps = Layers(), 0
+            self.lock, self.log = threading.Lock(), sys.stderr
+        def step(self, x):
+            self.steps += 1
+            return self.model(x) / self.steps
+    return Trainer().step, lambda i: (whet.ones(2, 2) * i,)
 
 
 @row("a span of time that the program holds: `self.period.total_seconds()`")
