@@ -10,8 +10,6 @@ import atexit
 import ctypes as C
 import functools
 import gc
-import inspect
-import os
 import sys
 import threading
 import types
@@ -27,10 +25,12 @@ from whet.tensor import Tensor
 from ..guards import allowed_calls as known
 from ..guards.asked_gradients import AskedGradients, names_gradients
 from ..guards.bytecode import instructions, names_only_in_isinstance
+from ..guards.locks import LocksOfRun
 from ..guards.sizes import looks_beneath, may_catch_errors, tells_anything, tells_sizes
-from ..refusals.reasons import Calls, Draws, Inspects
+from ..refusals.reasons import Calls, Draws, Inspects, Reaches
 from ..stand_ins.streams_and_functions import Function
 from ..values.code_origin import makes_a_tuple, origin_of, ours
+from .frames import WRAPPING, arguments_of, line_of
 
 if TYPE_CHECKING:
     from ..guards.outside_state import World
@@ -105,22 +105,6 @@ def known_code() -> _Known | None:
     return _Known() if native.enabled() else None
 
 
-STARS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
-WRAPPING = sum(STARS)
-
-
-def arguments_of(frame: types.FrameType) -> list[Any]:
-    """The arguments of a call that begins."""
-    code, held = frame.f_code, frame.f_locals
-    named = code.co_argcount + code.co_kwonlyargcount
-    stars = sum(bool(code.co_flags & star) for star in STARS)
-    found = [held[name] for name in code.co_varnames[:named] if name in held]
-    for name in code.co_varnames[named:named + stars]:
-        more = held.get(name, ())
-        found += more.values() if type(more) is dict else more
-    return found
-
-
 class Watch:
     """Watches every call in a run, for code that was not searched and for calls that do more than
     compute. `size_read_at`: where the framework first gave the user's code something that may
@@ -133,6 +117,7 @@ class Watch:
         self.world, self.unread = world, world.unread
         self.size_read_at: str | None = None
         self.read_at: str | None = None
+        self.locks = LocksOfRun(world.unread.locks)
         self.gradients = AskedGradients(world.past_names.reads_slots)
         # the outermost frame that may catch an error, where none could be raised so far
         self.catching: types.FrameType | None = None
@@ -188,6 +173,9 @@ class Watch:
 
     def __exit__(self, *exc: object) -> None:
         self.withdraw()
+        if (x := self.locks.one_not_free()) is not None:
+            self.refuse(Reaches("a lock that another thread holds, or that it does not give back",
+                                x, self.world))
         if _numpys_random() != self.random:
             self.refuse(Draws("it draws from numpy.random"))
 
@@ -299,6 +287,8 @@ class Watch:
         if reason is not None:
             self.refuse(reason.within(self.world))
         if code in self.codes:
+            if self.locks:
+                self.locks.begins(code, self.unread.said_by(code))
             if self.size_read_at is None:
                 self.users_code_begins(frame)
             watching = self.watching.intersection(code.co_names)
@@ -393,8 +383,3 @@ def _numpys_random() -> bytes | str | None:
         return repr(g.state)
     # the bytes of its state, 624 words and a count: as Python's numbers they take 60 us
     return (C.c_char * (625 * 4)).from_address(g.ctypes.state_address).raw
-
-
-def line_of(code: types.CodeType, line: int) -> str:
-    """A line of a file, in short."""
-    return f"{os.path.basename(code.co_filename)}:{line}"

@@ -131,6 +131,8 @@ class Session:
 
     def concluded(self) -> None:
         """The run is over: what it gave becomes what the user gets."""
+        if not self.is_unwatched:
+            self.world.locks.add(self.watch.locks.taken.values())
         try:
             with Uncollected(), RefusedWithoutMemory():
                 self.conclude(self.out)

@@ -115,8 +115,10 @@ class Replays:
                 self.tables.first(r, call.args)
             return out, took
         if not r.lock.acquire(False):        # One call at a time works in a program's memory.
-            r.counts.by_python += 1
-            return self.subject.fn(*call.args, **call.kwargs), clocks.clock() - start
+            return self.eager_instead(r, call), clocks.clock() - start
+        if not r.world.locks.acquire():
+            r.lock.release()
+            return self.eager_instead(r, call), clocks.clock() - start
         try:
             flat = call.flat
             renewed = r.tables.moves_on and (not r.tables.is_due or _fits(r, flat)) \
@@ -125,6 +127,7 @@ class Replays:
             if out is not MISSED and not r.tables.moves_on:
                 renewed |= r.prepare(call.args, call.kwargs, flat)
         finally:
+            r.world.locks.release()
             r.lock.release()
         took = clocks.clock() - start
         if out is not MISSED:
@@ -135,6 +138,11 @@ class Replays:
                 if r.trial.at:
                     self.tables.first(r, call.args)
         return out, took
+
+    def eager_instead(self, r: Recording, call: Invocation) -> Any:
+        """The result of a call while another thread holds what a replay would need."""
+        r.counts.by_python += 1
+        return self.subject.fn(*call.args, **call.kwargs)
 
     # ---- rounds ----------------------------------------------------------------------------------
     def call_in_round(self, r: Recording, call: Invocation, calls: int) -> Any:

@@ -173,6 +173,11 @@ TYPES: tuple[type, ...] = (
     collections.defaultdict, BaseException, types.CellType, Base, type({}.keys()),
     type({}.values()), type({}.items()), np.generic, np.ufunc, re.Pattern, re.Match,
     datetime.timedelta)
+# Those within reach are looked after (see `locks.py`), by all that these tell.
+LOCKS = _thread.LockType, _thread.RLock
+METHODS_OF_LOCKS = frozenset((
+    "acquire", "release", "locked", "acquire_lock", "release_lock", "locked_lock", "__enter__",
+    "__exit__"))
 # Streams in memory, and what streams are kinds of: to make one opens nothing.
 STREAMS = Objects((*io.StringIO.__mro__, *io.BytesIO.__mro__, *io.RawIOBase.__mro__))
 # Methods of classes that make an object of what they are given, or do nothing as `object` has them.
@@ -245,9 +250,11 @@ def problem_of_call(f: Any) -> Reason | None:
     if isinstance(owner, type):
         return None if makes_an_object(f, owner) else Calls(f"{owner.__qualname__}.{f.__name__}")
     what = f"{type(owner).__qualname__}.{f.__name__}"
-    # what a variable holds is compared; generators and locks from outside are not let in
-    if isinstance(owner, contextvars.ContextVar | types.GeneratorType | _thread.LockType):
+    # what a variable holds is compared; generators from outside are not let in
+    if isinstance(owner, contextvars.ContextVar | types.GeneratorType):
         return None
+    if isinstance(owner, LOCKS):
+        return None if f.__name__ in METHODS_OF_LOCKS else Calls(what)
     if isinstance(owner, np.ndarray | np.generic):   # what else a method changes is compared
         return Calls(what) if asked.array_opens_files_by(f.__name__) else None
     if _is_array_helper(type(owner)):
@@ -272,7 +279,7 @@ def problem_of_call_beneath(f: Any, code: types.CodeType) -> Reason | None:
     """Why a call may not be made by code of a library that is itself known to compute; None if it
     may. Such code's context variables are settings, which are not compared."""
     owner = getattr(f, "__self__", None)
-    if f in COMPUTE_BENEATH or isinstance(owner, _thread.RLock) or code in OF_THE_ENVIRONMENT:
+    if f in COMPUTE_BENEATH or isinstance(owner, LOCKS) or code in OF_THE_ENVIRONMENT:
         return None
     if code in WRITE_FUNCTIONS and f in WRITE_FUNCTIONS[code]:
         return None

@@ -22,6 +22,8 @@ from ..refusals.type_names import full_thing
 from ..values.code_origin import is_our_class, users
 from .bytecode import names_only_in_isinstance
 from .container_places import Entries, OtherEntries
+from .locks import MOST as MOST_LOCKS
+from .locks import LocksWithinReach, is_lock
 from .made_names import MadeName
 from .name_places import Attribute, AttributesDict, Global
 from .names_in_code import names_in
@@ -48,6 +50,7 @@ class Unread:
         self.not_classes: set[str] = set()   # such of these as lead to other things than classes
         self.of: dict[int, dict[str, Reason]] = {}
         self.of_others: dict[int, dict[str, Reason]] = {}
+        self.locks = LocksWithinReach()
         self.read: dict[types.CodeType, Reason | None] = {}
         # functions of others around the user's, that do not run, by their code
         self.wrappers: dict[types.CodeType, list[types.FunctionType]] = {}
@@ -74,17 +77,33 @@ class Unread:
                 if (reason := unread.get(id(x))) is not None:
                     name = place.name_of(i)
                     if id(x) in walk.in_no_place or not _only_names_lead_to(place, name, owner_of):
-                        raise Unwatchable(reason.within(walk))
+                        self.found_by_any_code(x, reason.within(walk))
+                        continue
                     owner = owner_of.get(id(place.owner), place.owner)
                     if not isinstance(x, type):
                         self.not_classes.add(name)
-                    self.names[name] = self.of.setdefault(id(owner), {})[name] = reason
                     placed.add(id(x))
+                    if is_lock(x):
+                        self.locks.named.setdefault(name, []).append(x)
+                        self.of_others.setdefault(id(owner), {})[name] = reason
+                    else:
+                        self.names[name] = self.of.setdefault(id(owner), {})[name] = reason
         for i in unread.keys() - placed:
-            raise Unwatchable(unread[i].within(walk))
+            self.found_by_any_code(walk.seen[i], unread[i].within(walk))
+
+    def found_by_any_code(self, x: Any, reason: Reason) -> None:
+        """Code may come to an object without naming it."""
+        if not is_lock(x) or len(self.locks.of_any_code) >= MOST_LOCKS:
+            raise Unwatchable(reason)
+        if not any(x is y for y in self.locks.of_any_code):
+            self.locks.of_any_code.append(x)
 
     def __bool__(self) -> bool:
         return bool(self.of or self.of_others)
+
+    def said_by(self, code: types.CodeType) -> set[str]:
+        """The names in some code, and the words in its texts."""
+        return {*code.co_names, *_texts(code.co_consts)}
 
     def run_by(self, frame: types.FrameType) -> set[types.CodeType]:
         """The user's code in a function that the walk took for one that does not run. Called when

@@ -15,6 +15,7 @@ from .array_places import ArrayContents, BareTensors
 from .container_places import entries
 from .followed_module_names import absent_names
 from .incomparable_objects import Unread
+from .locks import TakenLocks
 from .outside_walk import Walk
 from .overwritten_attributes import SetFirst
 from .places import Change, Place
@@ -46,7 +47,8 @@ class PastNames(NamedTuple):
 
 
 class World:
-    """The places that a function reads from, as a walk has found them."""
+    """The places that a function reads from, as a walk has found them. `locks`: those that a run
+    took, as it turned out."""
     stack = ()                               # nothing is left to be looked at
 
     def __init__(self, walk: Walk) -> None:
@@ -59,7 +61,7 @@ class World:
         self.grads, self.inputs = walk.tensors.gradients, walk.inputs
         self.facts, self.solid, self.settings = walk.facts, walk.solid, frozenset(walk.settings)
         self.watching, self.unread = frozenset(walk.watchers.names), Unread(walk)
-        self.past_names = PastNames.of(walk)
+        self.past_names, self.locks = PastNames.of(walk), TakenLocks()
         self.bare, self.places = walk.tensors.bare, walk.places
         self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
         # by the id of a module: those of its names that are compared

@@ -1,7 +1,6 @@
 """What functions and classes lead to, on the walk over what a function can reach."""
 from __future__ import annotations
 
-import _thread
 import abc
 import builtins
 import contextlib
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 NUMBERS_AND_TEXTS = np.number, np.bool_, np.flexible, np.object_
 # of which methods may be called, unlike those of other foreign ones
-READABLE = Base, np.ndarray, np.void, ContextVar, random.Random, _thread.LockType
+READABLE = Base, np.ndarray, np.void, ContextVar, random.Random, *known.LOCKS
 DISPATCH = getattr(functools.singledispatch(len), "__code__")
 DISPATCHING = "dispatch", "register", "_clear_cache"
 HOLDING = "__defaults__", "__kwdefaults__", "__closure__"

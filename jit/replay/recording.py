@@ -179,6 +179,8 @@ class Recording:
         """Make the table for calls like this one, for which the recording holds. It is not made
         each time if it keeps changing. Called after such a call, or before it if the call
         `moves_on`."""
+        if self.world.locks:                 # which machine code does not take
+            return False
         tables = self.tables
         n = tables.renewed = tables.renewed + 1
         if n & n - 1:

@@ -147,7 +147,7 @@ def test_what_lies_where_no_name_leads():
     listed = whet.jit.trace(lambda x, h: x * len(h.held))
     with pytest.warns(whet.jit.TraceWarning, match="held"):
         for _ in range(2):
-            listed(whet.ones(2), Holder([threading.Lock()]))
+            listed(whet.ones(2), Holder([threading.Event()]))
 
 
 class Shown(Holder):

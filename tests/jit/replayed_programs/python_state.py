@@ -249,6 +249,17 @@ def _made_names():
     return Trainer().step, lambda i: (whet.ones(2, 2) * i,)
 
 
+@row("a counter under a lock, which the call takes and gives back: `with self.lock`")
+def _under_a_lock():
+    class Counts:
+        def __init__(self): self.lock, self.n = threading.Lock(), 0
+        def step(self, x):
+            with self.lock:
+                self.n += 1
+                return x * self.n
+    return Counts().step, lambda i: (whet.ones(2) * i,)
+
+
 @row("a span of time that the program holds: `self.period.total_seconds()`")
 def _span_of_time():
     o = Box(period=datetime.timedelta(milliseconds=1500))
