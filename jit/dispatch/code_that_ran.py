@@ -7,9 +7,11 @@ objects than can be watched. Where the walk over all of that fails, only the cod
 were seen to run. A recording goes one way through the function, and what no code on that way reads
 does not decide it.
 
-The first run is an eager one that is only asked what it runs. A later one whose way leads through
-other code is not recorded, and teaches that code to the next. As code that was not read may tell
-what stands for something else during a run, nothing does: numbers and arrays are guards.
+The first run is an eager one that is only asked what it runs. If that is too much, too, the second
+is asked, as the first may have filled caches and made what later ones find. A later one whose way
+leads through other code is not recorded, and teaches that code to the next. As code that was not
+read may tell what stands for something else during a run, nothing does: numbers and arrays are
+guards.
 """
 from __future__ import annotations
 
@@ -26,15 +28,18 @@ if TYPE_CHECKING:
     from ..refusals.reasons import Reason
 
 LESSONS = 8                      # runs that may teach: others count as failures
+ASKED = 2                        # runs that are asked for all that they run
 
 
 class CodeThatRan:
-    """The code that is read. `reason`: what cannot be compared, where all is read.
+    """The code that is read. `reason`: what cannot be compared, where all is read. `before`: what
+    was read so far.
 
     What runs inside of it, as a context, is noted, unless another profile observes calls."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: Reason, before: CodeThatRan | None = None) -> None:
         self.reason, self.lessons = reason, 0
+        self.asked: int = 1 if before is None else before.asked + 1
         self.codes: set[CodeType] = set()
 
     def __enter__(self) -> Self:
@@ -57,6 +62,11 @@ class CodeThatRan:
             self.codes.add(frame.f_code)
         elif event == "c_call" and tells_who_watches(arg):
             self.withdraw()
+
+    @property
+    def may_be_too_much(self) -> bool:
+        """May later runs run less than the one that was asked?"""
+        return self.asked < ASKED
 
     def learn(self, codes: Set[CodeType]) -> bool:
         """A run was not recorded as it ran this code. True if the next may be."""

@@ -140,7 +140,7 @@ class FirstRecording(Session):
         try:
             super().search()
         except Unwatchable as e:
-            if self.learned.ran is not None:
+            if self.learned.ran is not None and not self.learned.ran.may_be_too_much:
                 raise
             self.ask_what_runs(e.reason)
         self.became, self.has_model = Outcome.FAILED, self.model is not None
@@ -148,7 +148,8 @@ class FirstRecording(Session):
     def ask_what_runs(self, reason: Reason) -> NoReturn:
         """The function reaches something that cannot be compared. From now on only code is read
         that ran; this run shows which does."""
-        self.learned.ran = self.lesson = CodeThatRan(reason.named(self.subject.fn, self.call.key))
+        self.learned.ran = self.lesson = CodeThatRan(
+            reason.named(self.subject.fn, self.call.key), self.learned.ran)
         self.learned.arrays_are_known, self.became = True, Outcome.SET_UP
         self.learned.fix_numbers()
         raise Unrecorded

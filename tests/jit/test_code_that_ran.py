@@ -92,6 +92,21 @@ def test_other_ways_are_learned_when_they_come(step):
     assert replayed(f) >= 12
 
 
+def test_a_first_run_that_sets_more_up_than_can_be_compared(step):
+    made = []
+
+    def sets_up(x):
+        if not made:
+            made.append(step(x, 101))
+        return x * 2
+    f, x = whet.jit.trace(sets_up), whet.randn(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(6):
+            assert f(x).tolist() == (x * 2).tolist()
+    assert replayed(f) >= 2
+
+
 def test_functions_of_others_around_code_that_runs_later():
     """A wrapper of contextlib's is not looked into, as long as what it wraps does not run."""
     numbers = [2.0]
