@@ -146,7 +146,7 @@ def test_what_lies_where_no_name_leads():
         agrees(fn, Holder(q))
     listed = whet.jit.trace(lambda x, h: x * len(h.held))
     with pytest.warns(whet.jit.TraceWarning, match="held"):
-        for _ in range(2):
+        for _ in range(3):
             listed(whet.ones(2), Holder([threading.Event()]))
 
 
