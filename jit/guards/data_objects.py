@@ -27,7 +27,7 @@ from whet.tensor import Tensor
 from ..values.code_origin import users
 from ..values.immutable_types import CONSTANT, PLAIN
 from ..values.instance_state import attributes, has_dict, not_of_c, own_dict
-from ..values.number_paths import Path, parts
+from ..values.number_paths import Path, is_record, parts
 from .places import Change
 
 CONTAINERS = frozenset((list, tuple, dict))
@@ -67,24 +67,31 @@ class Contents:
                     or isinstance(x, (type, *CONSTANT)):
                 continue
             met.add(id(x))
-            self.are_data = len(met) <= MOST and (t in CONTAINERS or may_be_record(t))
+            self.are_data = len(met) <= MOST and (has_parts(x) or may_be_record(t))
             if self.are_data:
                 self.take_in(x)
-                todo += [y for _, y in (parts(x) if t in CONTAINERS else attributes(x))]
+                todo += [y for _, y in (parts(x) if has_parts(x) else attributes(x))]
+                todo += own_dict(x).values() if isinstance(x, tuple) else ()
 
     def take_in(self, x: Any) -> None:
         """Note a container or an object."""
         self.owners.add(id(x))
-        if type(x) not in CONTAINERS:
+        if not has_parts(x):
             self.kinds.add(type(x))
-            if has_dict(x):
-                self.owners.add(id(own_dict(x)))
+        if has_dict(x):
+            self.owners.add(id(own_dict(x)))
 
 
 def holds_data(x: Any) -> bool:
     """Is it a container, or an object that may be a record, that holds nothing but data?"""
     t = type(x)
-    return (t in CONTAINERS or t not in PLAIN and may_be_record(t)) and Contents(x).are_data
+    return (has_parts(x) or t not in PLAIN and may_be_record(t)) and Contents(x).are_data
+
+
+def has_parts(x: Any) -> bool:
+    """Is it a container, or an object that is always taken by what it holds?"""
+    t = type(x)
+    return t in CONTAINERS or issubclass(t, tuple) and hasattr(t, "_fields") or is_record(x)
 
 
 class SeenObjects:

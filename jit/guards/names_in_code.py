@@ -306,8 +306,8 @@ def named_part(x: Any, name: str) -> Any:
 
 
 def could_be_number(x: object) -> bool:
-    """Is this a number, or what may be one in a recording?"""
-    return isinstance(x, int | float | complex)
+    """Is this a number, or what may be one in a recording? A member of an enum is none."""
+    return isinstance(x, int | float | complex) and not isinstance(x, enum.Enum)
 
 
 # what an operand of an `is` is called by: a name, those of attributes, and whether the first is a

@@ -31,7 +31,7 @@ from .name_places import AttributesDict, Global
 from .names_in_code import EXACT, NamesInCode, could_give_a_number
 from .numbers_passed_to_c import constructor_wants_numbers
 from .object_places import AbstractClasses, ClassBody, FunctionParts, PartialCall
-from .unnamed_objects import ASKED_BY_NAME, hold_back, may_be_held_back
+from .unnamed_objects import ASKED_BY_NAME, Held, hold_back, may_be_held_back
 from .visitors import Visitors
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
         if b is not object and users(b):
             walk.met_code.made_names.note_methods(b, map(code_of_method, vars(b).values()))
             is_met = id(b) in walk.seen and id(b) not in walk.classes.of_instances
-            held = hold_back(b, frozenset() if is_met else aside)
+            held = hold_back(b, frozenset() if is_met else aside) | _as_inherited(b)
             walk.held_back[id(b)] = held
             of_instances = walk.classes.of_instances
             (of_instances.add if aside and not is_met else of_instances.discard)(id(b))
@@ -257,6 +257,14 @@ def bodies(walk: Walk, c: type, aside: Set[str]) -> None:
             if type(b) is not type and users(type(b)):
                 walk.stack.append(type(b))
     walk.framework(c)
+
+
+def _as_inherited(b: type) -> Held:
+    """What the body of a user's class has from bases that are not the user's, as if by inheritance.
+    A class of `enum.IntEnum` has `Enum.__new__` so, and `int.__repr__` as `__str__`."""
+    bases = {id(x) for c in b.__mro__ if not users(c) for x in vars(c).values()}
+    return {name: x for name, x in vars(b).items() if id(x) in bases and type(x) in (
+        types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)}
 
 
 def abstract_classes(walk: Walk) -> None:

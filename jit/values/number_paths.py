@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from typing import Any, NamedTuple, TypeAlias
@@ -44,8 +45,33 @@ def is_record(x: Any, records: Set[type] = frozenset()) -> bool:
     """Is this an object that holds nothing but data, and is compared by it? `records`: classes that
     are known for it (see `data_objects.py`)."""
     t = type(x)
-    return t in records or issubclass(t, Composite) or t.__hash__ is None and (
-        t is types.SimpleNamespace or dataclasses.is_dataclass(x) and not_of_c(t))
+    return t in records or issubclass(t, Composite) or t is types.SimpleNamespace \
+        or hasattr(t, "__dataclass_fields__") and _goes_by_fields(t) and not_of_c(t)
+
+
+def _goes_by_fields(t: type) -> bool:
+    """Are objects of a dataclass hashed by their fields, or not at all? A class may have its own
+    `__hash__`."""
+    if t.__hash__ is None or not dataclasses.is_dataclass(t):
+        return t.__hash__ is None
+    like = _frozen(tuple([(f.name, f.hash, f.compare) for f in dataclasses.fields(t)]))
+    return all([_does_as(getattr(t, name), getattr(like, name)) for name in ("__hash__", "__eq__")])
+
+
+@functools.lru_cache(256)
+def _frozen(fields: tuple[tuple[str, bool | None, bool], ...]) -> type:
+    """A frozen dataclass with these fields: their names, and whether they are hashed and
+    compared."""
+    return dataclasses.make_dataclass("Frozen", [
+        (name, object, dataclasses.field(hash=is_hashed, compare=is_compared))
+        for name, is_hashed, is_compared in fields], frozen=True)
+
+
+def _does_as(f: Any, other: types.FunctionType) -> bool:
+    """Is a method like another one that reads the same names?"""
+    mine: Any = f.__code__ if type(f) is types.FunctionType else None
+    return mine is not None and (mine.co_code, mine.co_names, mine.co_consts) == (
+        other.__code__.co_code, other.__code__.co_names, other.__code__.co_consts)
 
 
 def parts(x: Any, records: Set[type] = frozenset()) -> Iterable[tuple[Any, Any]]:

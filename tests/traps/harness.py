@@ -49,7 +49,8 @@ FILES = (
     "kept_distributions functions_of_scipy texts_of_numbers numbers_for_draws "
     "numbers_of_numpy_in_state data_of_buffers filled_caches absent_things "
     "arrays_beside_tensors state_without_names calls_with_plain_numbers "
-    "dropped_histories growing_state containers_in_state made_names locks").split()
+    "dropped_histories growing_state containers_in_state made_names locks "
+    "functional_state enums").split()
 TRAPS = {}
 account.GRACE = float("inf")              # whatever recordings cost: what is replayed must be right
 faults.are_raised = True

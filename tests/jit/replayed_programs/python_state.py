@@ -1,5 +1,6 @@
 """State that a step changes: schedules, histories, attributes, caches."""
 import collections
+import dataclasses
 import datetime
 import json
 import random
@@ -258,6 +259,20 @@ def _under_a_lock():
                 self.n += 1
                 return x * self.n
     return Counts().step, lambda i: (whet.ones(2) * i,)
+
+
+@row("a named tuple or a frozen dataclass that each call replaces: `self.state = ...`")
+def _functional_state():
+    @dataclasses.dataclass(frozen=True)
+    class State:
+        weights: dict
+        step: int
+    o = Box(state=State({"w": whet.ones(2)}, 0))
+    def f(x):
+        held = {k: w * 0.5 + x for k, w in o.state.weights.items()}
+        o.state = dataclasses.replace(o.state, weights=held, step=o.state.step + 1)
+        return o.state.weights["w"] * o.state.step
+    return f, lambda i: (whet.ones(2) * i,)
 
 
 @row("a span of time that the program holds: `self.period.total_seconds()`")
