@@ -239,16 +239,26 @@ class TorchFunctionMode:
 
 # ---- classes of users' ---------------------------------------------------------------------------
 def joined(cls):
-    """A class of tensors was made. If it overrides functions, its override is called from now on.
-    That holds for members of `Tensor` as well, if they call no override by themselves."""
+    """A class of tensors was made. If it overrides functions, its override is called from now on,
+    or where its objects hold a `Speaker`, as long as there are such objects. That holds for members
+    of `Tensor` as well, if they call no override by themselves."""
     if not overrides_functions(cls):
         return
-    speakers.append(weakref.ref(cls, speakers.remove))
+    if not hasattr(cls, "_speaker"):
+        speakers.append(weakref.ref(cls, speakers.remove))
     tensor = tensor_base.tensor_class()
     for name, member in vars(tensor).items():
         if _is_to_be_asked(name, member) and inspect.getattr_static(cls, name) is member:
             setattr(cls, name, _AskedAttribute(member) if hasattr(member, "__set__")
                     else _asked_method(member))
+
+
+class Speaker:
+    """Overrides are looked for as long as this object lives."""
+    __slots__ = ("__weakref__",)
+
+    def __init__(self):
+        speakers.append(weakref.ref(self, speakers.remove))
 
 
 # members that are what the class is, not what a tensor is; and `__iter__`, which others make up

@@ -5,6 +5,8 @@ import inspect
 import pathlib
 import sys
 
+import whet
+
 from .heads import DUNDERS, HEADS
 from .names import is_ours
 from .results import ATTRIBUTES, METHODS_HIDDEN
@@ -44,8 +46,15 @@ def members(merged):
     found: dict = {}
     for cls in merged:
         for name, x in vars(cls).items():
-            found.setdefault(name, x)
+            if not asks_override(name, x):
+                found.setdefault(name, x)
     return found
+
+
+def asks_override(name, x):
+    """Is it what calls the class's `__torch_function__` in place of a member of `Tensor`?"""
+    member = getattr(x, "member", getattr(x, "__wrapped__", None))
+    return member is not None and member is vars(whet.Tensor).get(name)
 
 
 @functools.cache

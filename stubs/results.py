@@ -154,7 +154,7 @@ RESULTS = {
     "get_stream_from_external": "Stream", "thread_safe_generator": "Generator | None",
     **_each("Self", """TypedStorage.clone TypedStorage.copy_ TypedStorage.fill_ UntypedStorage.clone
         UntypedStorage.copy_ UntypedStorage.fill_ TypedStorage.cpu UntypedStorage.cpu
-        TypedStorage.from_buffer UntypedStorage.from_buffer"""),
+        TypedStorage.from_buffer UntypedStorage.from_buffer UntypedStorage.from_file"""),
     **_each("TypedStorage", " ".join(
         f"{kind}Storage.{name}" for kind in ("Typed", "Untyped")
         for name in ("double", "float", "half", "bfloat16", "long", "int", "short", "char", "byte",

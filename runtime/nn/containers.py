@@ -77,7 +77,6 @@ class _ModuleSequence(Module):
             delattr(self, name)
         for i, m in enumerate([*(m for _, m in items[:at]), module, *(m for _, m in items[at:])]):
             self.add_module(str(i), m)
-        return self
 
     def extend(self, modules):
         """Add several at the end."""
@@ -116,6 +115,11 @@ class Sequential(_ModuleSequence):
 
     def _new(self, modules):
         return type(self)(modules)
+
+    def insert(self, index, module):
+        """Add before a position."""
+        super().insert(index, module)
+        return self
 
     def forward(self, input):
         attrs = self.__dict__

@@ -92,12 +92,34 @@ def _rebuild_buffer(cls, data, persistent):
 
 class UninitializedTensorMixin:
     """A tensor with a dtype and a device but no shape yet; `materialize(shape)` makes it an
-    ordinary one."""
+    ordinary one. Functions of tensors refuse it, but for those that go by its type alone."""
+    _speaker = None
+
+    @classmethod
+    def _without_shape(cls, requires_grad, device, dtype):
+        made = Tensor._make_subclass(cls, whet.empty(0, device=device, dtype=dtype), requires_grad)
+        made._speaker = function_protocol.Speaker()
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if getattr(func, "__name__", None) in _WITHOUT_SHAPE or _reads_attribute(func):
+            result = function_protocol.disabled(func, types, args, kwargs)
+            if issubclass(cls, Buffer) and type(result) is Tensor:
+                # it takes this one's place in its module
+                return cls(result.requires_grad, device=result.device, dtype=result.dtype)
+            return result
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you "
+            "are using a `LazyModule` or explicitly manipulating `UninitializedParameter` "
+            "objects. When using LazyModules Call `forward` with a dummy batch to initialize the "
+            "parameters before calling whet functions")
 
     def materialize(self, shape, device=None, dtype=None):
         """Give it its shape and (uninitialised) memory."""
         self.data = whet.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become
+        del self._speaker
 
     def share_memory_(self):
         """Refused: there is no memory yet that other processes could see."""
@@ -129,6 +151,16 @@ def _rebuild_uninitialized(cls, requires_grad, dtype):
     return cls(requires_grad, dtype=dtype)
 
 
+# what a tensor without a shape can be asked, and converted to
+_WITHOUT_SHAPE = frozenset("""__hash__ size copy_ is_complex is_floating_point half float double
+char short int long cuda cpu to get_device""".split())
+
+
+def _reads_attribute(func):
+    """Is it the getter or setter of an attribute?"""
+    return type(func).__name__ == "method-wrapper"
+
+
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A Parameter whose shape is not known yet; see the Lazy modules.
 
@@ -142,7 +174,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad=True, device=None, dtype=None):
-        return Tensor._make_subclass(cls, whet.empty(0, device=device, dtype=dtype), requires_grad)
+        return cls._without_shape(requires_grad, device, dtype)
 
     def __init__(self, requires_grad=True, device=None, dtype=None):
         pass
@@ -161,7 +193,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     cls_to_become = Buffer
 
     def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
-        b = Tensor._make_subclass(cls, whet.empty(0, device=device, dtype=dtype), requires_grad)
+        b = cls._without_shape(requires_grad, device, dtype)
         b.persistent = persistent
         return b
 

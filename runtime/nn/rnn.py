@@ -215,12 +215,13 @@ class RNN(RNNBase):
     """
 
     def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
-                 batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
+                 batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None,
+                 *, proj_size=0):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
         super().__init__(f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias,
-                         batch_first, dropout, bidirectional, 0, device, dtype)
+                         batch_first, dropout, bidirectional, proj_size, device, dtype)
         self.nonlinearity = nonlinearity
 
 
@@ -251,9 +252,9 @@ class GRU(RNNBase):
     """
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False,
-                 dropout=0.0, bidirectional=False, device=None, dtype=None):
+                 dropout=0.0, bidirectional=False, device=None, dtype=None, *, proj_size=0):
         super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout,
-                         bidirectional, 0, device, dtype)
+                         bidirectional, proj_size, device, dtype)
 
 
 class RNNCellBase(Module):

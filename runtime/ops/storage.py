@@ -153,6 +153,11 @@ class UntypedStorage(Storage):
         """New memory with a copy of a buffer's bytes, which are elements of a type in an order."""
         return cls._of(_handed_out(wrap(in_byte_order(buffer, dtype, byte_order)))._array)
 
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The bytes of a file, as `whet.from_file` has them."""
+        return cls._of(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=uint8)._array)
+
     def byteswap(self, dtype):
         """Turn around the bytes of each element of this type, in place."""
         swap_bytes(self.bytes(), dtype)

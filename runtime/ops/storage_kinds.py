@@ -3,7 +3,7 @@ years."""
 from .. import declared_for_tracing, dtypes
 from ..classes_of_dtypes import ClassOfDtype
 from .storage import TypedStorage
-from .surface import method
+from .surface import FUNCTIONS, method
 
 
 class StorageType(ClassOfDtype):
@@ -13,6 +13,11 @@ class StorageType(ClassOfDtype):
         """New memory of a number of elements, or of these, or that of a storage of bytes."""
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype,
                             device=None if wrap_storage is not None else cls.device_type)
+
+    def from_file(cls, filename, shared=False, size=0):
+        """The elements of a file, as `whet.from_file` has them."""
+        return TypedStorage._of(
+            FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype)._array)
 
     @declared_for_tracing.goes_by_no_size
     def __instancecheck__(cls, x):

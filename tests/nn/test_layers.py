@@ -220,6 +220,9 @@ def test_recurrent_shapes_and_names():
         nn.GRU(4, 5)(whet.randn(6, 2, 4), whet.randn(1, 3, 5))
     with pytest.raises(ValueError, match="proj_size"):
         nn.LSTM(4, 5, proj_size=5)
+    for layer in (nn.GRU, nn.RNN):
+        with pytest.raises(ValueError, match="only supported for LSTM"):
+            layer(4, 5, proj_size=2)
     with pytest.warns(UserWarning, match="dropout option"):
         nn.RNN(4, 5, dropout=0.5)
 

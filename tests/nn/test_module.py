@@ -389,7 +389,7 @@ def test_module_list_and_dict():
     m = nn.ModuleList([nn.ReLU()])
     m += [nn.Tanh(), nn.Sigmoid()]
     assert len(m) == 3 and isinstance(m[-1], nn.Sigmoid) and isinstance(m[:2], nn.ModuleList)
-    m.insert(0, nn.Identity())
+    assert m.insert(0, nn.Identity()) is None
     assert isinstance(m[0], nn.Identity) and isinstance(m[3], nn.Sigmoid)
     d = nn.ModuleDict({"a": nn.ReLU(), "keys_": nn.Tanh()})
     d["c"] = nn.Linear(1, 1)
@@ -570,3 +570,16 @@ def test_scalars_of_checkpoints_of_long_ago_have_one_dimension(assign):
     state = norm.state_dict() | {"num_batches_tracked": whet.tensor([5])}
     norm.load_state_dict(state, assign=assign)
     assert norm.num_batches_tracked.shape == () and norm.num_batches_tracked == 5
+
+
+def test_functions_refuse_parameters_without_a_shape():
+    m = nn.LazyLinear(3)
+    for f in (lambda w: w + 1, lambda w: w.sum(), lambda w: w.detach(), lambda w: w.uniform_(),
+              lambda w: whet.nn.functional.linear(whet.ones(2, 2), w), lambda w: w.numel()):
+        with pytest.raises(ValueError, match="uninitialized parameter in .*LazyModule"):
+            f(m.weight)
+    assert m.double().weight.dtype is whet.float64 and m.weight.is_floating_point()
+    norm = nn.LazyBatchNorm1d().double()
+    assert type(norm.running_mean) is nn.UninitializedBuffer
+    assert norm(whet.ones(2, 3, dtype=whet.float64)).dtype is whet.float64
+    assert list(norm.state_dict())[2:] == ["running_mean", "running_var", "num_batches_tracked"]

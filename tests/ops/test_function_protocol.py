@@ -1,6 +1,8 @@
 """`__torch_function__`: classes of tensors, modes and other objects that say what functions are."""
 import gc
 import inspect
+import subprocess
+import sys
 
 import pytest
 import whet
@@ -245,3 +247,17 @@ def test_classes_that_nobody_has_cost_nothing():
     del Short
     gc.collect()
     assert len(whet.function_protocol.speakers) == before
+
+
+def test_functions_look_for_overrides_only_while_there_is_a_parameter_without_a_shape():
+    speakers = whet.function_protocol.speakers
+    before = len(speakers)
+    m = whet.nn.LazyLinear(3, bias=False)
+    assert len(speakers) == before + 1
+    m(whet.ones(2, 2))
+    assert len(speakers) == before and not vars(m.weight)
+
+
+def test_modules_alone_override_no_functions():
+    code = "import whet.nn, whet.function_protocol as f; whet.nn.LazyLinear; print(f.speakers)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

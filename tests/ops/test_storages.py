@@ -255,3 +255,12 @@ def test_numbers_are_filled_into_memory_that_several_elements_share():
     for n in range(3):
         a = whet.full((3,), float(n))
         assert filled(a).tolist() == [8] * 3 and a.tolist() == [7] * 3
+
+
+def test_storages_see_the_elements_of_files(tmp_path):
+    path = str(tmp_path / "numbers")
+    whet.FloatStorage.from_file(path, True, 3).fill_(2.0)
+    assert whet.FloatStorage.from_file(path, False, 2).tolist() == [2.0, 2.0]
+    assert whet.UntypedStorage.from_file(path, False, 4).tolist() == [0, 0, 0, 64]
+    with pytest.raises(RuntimeError, match="12 bytes, but 16 are wanted"):
+        whet.FloatStorage.from_file(path, False, 4)

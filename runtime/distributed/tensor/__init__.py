@@ -1,5 +1,6 @@
 """`whet.distributed.tensor`: the names by which programs ask whether a tensor is spread over
 processes. None is: a group has one process, which has all of it."""
+from ... import function_protocol
 from ...tensor import Tensor
 from ..device_mesh import DeviceMesh, init_device_mesh
 from .placement_types import Partial, Placement, Replicate, Shard
@@ -16,6 +17,9 @@ class DTensor(Tensor):
     >>> isinstance(whet.ones(2), DTensor)
     False
     """
+
+    # as no tensor is one, functions need not look for its override
+    __torch_function__ = staticmethod(function_protocol.disabled)
 
     def __new__(cls, *args, **kwargs):
         raise RuntimeError("DTensor: no tensor is spread over processes: a group has one process. "

@@ -38,7 +38,7 @@ class RNNCellBase(Module):
 
 class GRU(RNNBase):
     """Gated recurrent unit; gates in the order reset, update, new."""
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Device | None = None, dtype: dtype | None = None) -> None: ...
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Device | None = None, dtype: dtype | None = None, *, proj_size: int = 0) -> None: ...
 
 class GRUCell(RNNCellBase):
     """One step of a GRU."""
@@ -59,7 +59,7 @@ class LSTMCell(RNNCellBase):
 class RNN(RNNBase):
     """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu with `nonlinearity="relu"`."""
     nonlinearity: str
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = 'tanh', bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Device | None = None, dtype: dtype | None = None) -> None: ...
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = 'tanh', bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Device | None = None, dtype: dtype | None = None, *, proj_size: int = 0) -> None: ...
 
 class RNNCell(RNNCellBase):
     """One step of an RNN."""

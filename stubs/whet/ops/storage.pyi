@@ -65,6 +65,8 @@ class UntypedStorage:
     def float(self) -> TypedStorage: """The elements as float32, in other memory."""
     @classmethod
     def from_buffer(cls, buffer: Any, *, byte_order: str = 'native', dtype: dtype = ...) -> Self: """New memory with a copy of a buffer's bytes, which are elements of a type in an order."""
+    @classmethod
+    def from_file(cls, filename: str, shared: _bool = False, nbytes: _int = 0) -> Self: """The bytes of a file, as `whet.from_file` has them."""
     def half(self) -> TypedStorage: """The elements as float16, in other memory."""
     def int(self) -> TypedStorage: """The elements as int32, in other memory."""
     @property
