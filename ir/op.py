@@ -44,10 +44,10 @@ class Op(Protocol):
     reach: Callable[..., tuple[int, int]] | None     # the elements of a view that goes beyond it
 
     # ---- repeating a call
-    memo: bool                   # a call can be replayed as its one launch, or view
+    is_repeatable: bool          # a call can be replayed as its one launch, or view
     launches: bool
     dynamic_numbers: bool        # numbers are read by the kernel, so a replay may have others
-    numbers_go_along: bool       # the same for kernels of devices
+    kernels_take_numbers: bool   # the same for kernels of devices
 
     # ---- sizes
     any_sizes: bool              # it may be part of a plan for symbolic sizes
@@ -55,12 +55,12 @@ class Op(Protocol):
     size_attrs: frozenset[str]   # attributes that are sizes, or tuples of them
     value_attrs: frozenset[str]  # attributes that are numbers of values
     keeps_elements: bool         # the result has all elements of the operand, in shape `size`
-    as_large: bool               # all results have the sizes of the first operand
+    keeps_sizes: bool            # all results have the sizes of the first operand
     makes: Callable[..., Any] | None         # outlines of the operands -> outlines of the results
     outlined: Callable[..., Any] | None      # the same, of an op whose launches do not show them
     sized_by_data: bool          # do the results' sizes depend on elements of the operands?
     # the result's shape, if the attributes determine it for nearly all data; else None
-    told_size: Callable[..., tuple[int, ...] | None] | None
+    usual_shape: Callable[..., tuple[int, ...] | None] | None
     rows_at: tuple[int | None, ...]      # of a recurrent op: the operands' sequence dimensions
 
     # ---- writes in place, and forms by launches
@@ -68,9 +68,9 @@ class Op(Protocol):
     targets: Callable[[Mapping[str, Any]], int]  # attributes -> how many operands `write` changes
     moves: Callable[..., list[tuple[Any, Any]]] | None
     picks: Callable[..., tuple[int, bool, bool] | None] | None
-    put: Callable[..., Any] | None
-    put_alone: Callable[..., Any] | None
-    alone: Callable[..., Any] | None
+    write_by_kernels: Callable[..., Any] | None
+    write_without_numpy: Callable[..., Any] | None
+    forward_without_numpy: Callable[..., Any] | None
 
     onnx: Callable[..., Any] | None
 

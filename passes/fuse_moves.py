@@ -95,7 +95,7 @@ def moves(node: Node) -> TypeGuard[OpNode]:
         isinstance(node, OpNode)
         and node.op.moves is not None
         and node.op.write is None
-        and node.op.put is None
+        and node.op.write_by_kernels is None
         and not node.op.is_view
         and not node.op.may_fail
     )

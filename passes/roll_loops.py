@@ -169,7 +169,7 @@ def step_key(node: Node, arrays: Arrays) -> int | tuple[Any, ...]:
     if type(node) not in STEPS or "into" in node.attrs:
         return id(node)
     if isinstance(node, OpNode) and (
-        node.op.may_fail or not (node.op.memo or node.op.moves is not None)
+        node.op.may_fail or not (node.op.is_repeatable or node.op.moves is not None)
     ):
         return id(node)
     ins = tuple([

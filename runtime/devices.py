@@ -131,7 +131,7 @@ def has_cuda():
     return importlib.import_module(".cuda", __package__).is_available()
 
 
-def there(family, name):
+def function_of(family, name):
     """A function of a family of `whet.cuda`, which is found when it is called."""
     def run(*arrays, **attrs):
         return getattr(getattr(beyond, family), name)(*arrays, **attrs)

@@ -193,8 +193,8 @@ class ProgramBuilder:
         """Build a program that this one runs inside a node."""
         return build(nodes, self.arrays, inputs, results, Options(lends=False))
 
-    def alone(self, form: Callable[..., Any] | None, a: Array,
-              others: Sequence[Any]) -> Callable[..., Any] | None:
+    def without_numpy(self, form: Callable[..., Any] | None, a: Array,
+                      others: Sequence[Any]) -> Callable[..., Any] | None:
         """The launchable form of an op that NumPy would otherwise compute; None where NumPy is
         better. The form runs on one thread, so with NumPy available it pays only for few elements.
         `a` is what is read by indices or written to, of whatever size."""

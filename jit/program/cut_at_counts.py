@@ -45,7 +45,7 @@ def is_counted(node: Node, arrays: Sequence[Array | Type]) -> bool:
     """Does data decide the sizes of a node's results?"""
     if not isinstance(node, OpNode) or not node.op.sized_by_data:
         return False
-    shape_of = node.op.told_size
+    shape_of = node.op.usual_shape
     return shape_of is None or bool(shape_of(**node.attrs) != arrays[node.outs[0]].shape)
 
 

@@ -106,6 +106,6 @@ def reads(nodes: Iterable[Node]) -> list[int]:
 def passes_number(node: Node, x: int) -> bool:
     """Does a kernel take this number of the host as a parameter, whatever its value?"""
     if isinstance(node, Write | OpNode):
-        return bool(node.op.numbers_go_along or isinstance(node, Write) and node.copies
+        return bool(node.op.kernels_take_numbers or isinstance(node, Write) and node.copies
                     and node.ins[1] == Ref(x))
     return node.kind in ("fused", "rows", "contract")

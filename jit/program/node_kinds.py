@@ -124,15 +124,15 @@ class Call(Kind[graph.OpNode]):
         op = node.op
         if op.name in CONTRACTIONS:
             entries = contractions.launches(b, node, ins)
-            if entries is not None or not (op.memo or op.launches):
+            if entries is not None or not (op.is_repeatable or op.launches):
                 return entries
         if not ins and not op.random:
             return numpy_launches.constant(b, node)
         if numpy_launches.is_moved(op):
             return numpy_launches.moved(b, node, ins, b.places.memory(node.outs[0]))
-        entries = self.taped(b, node, ins, op.forward) if op.memo or op.launches else None
-        if entries is None and op.alone is not None:
-            form = b.alone(op.alone, ins[0], ins[1:])
+        entries = self.taped(b, node, ins, op.forward) if op.is_repeatable or op.launches else None
+        if entries is None and op.forward_without_numpy is not None:
+            form = b.without_numpy(op.forward_without_numpy, ins[0], ins[1:])
             return None if form is None else self.taped(b, node, ins, form)
         return entries
 

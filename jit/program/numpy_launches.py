@@ -44,7 +44,7 @@ def constant(b: ProgramBuilder, node: OpNode) -> Entries | None:
 
 def is_moved(op: Any) -> bool:
     """Does an op describe its result as copies of parts?"""
-    return any(x is not None for x in (op.moves, op.put, op.put_alone))
+    return any(x is not None for x in (op.moves, op.write_by_kernels, op.write_without_numpy))
 
 
 def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
@@ -53,9 +53,9 @@ def moved(b: ProgramBuilder, node: OpNode | Write, rest: Sequence[Any],
     rest. `rest`: the operands apart from the target. An op that makes a new value by changing its
     first operand begins with a copy of it."""
     op = node.op
-    if op.put is None and op.put_alone is None:
+    if op.write_by_kernels is None and op.write_without_numpy is None:
         return moved_by(b, node, rest, out, None)
-    for put in (op.put, b.alone(op.put_alone, out, rest)):
+    for put in (op.write_by_kernels, b.without_numpy(op.write_without_numpy, out, rest)):
         entries = None if put is None else moved_by(b, node, rest, out, put)
         if entries is not None:
             return entries

@@ -285,7 +285,7 @@ class SizedProgram:
         made = dry(lambda: node.op.forward(*operands, **node.attrs))
         self.held.update(zip(node.outs, made if type(made) is tuple else (made,)))
 
-    def alone(self, form: object, a: object, others: object) -> None:
+    def without_numpy(self, form: object, a: object, others: object) -> None:
         """None: NumPy is available, and it is unknown whether elements are few."""
 
     def as_indices(self, xs: object) -> None:

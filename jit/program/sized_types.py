@@ -346,7 +346,7 @@ class SizedTypes:
                 raise
             shapes = [x.shape for x in ins if type(x) is Outline]
             pairs = [(self.like.arrays[o], self.other.arrays[o]) for o in node.outs]
-            if node.op.as_large and all(a.contiguous and b.contiguous for a, b in pairs):
+            if node.op.keeps_sizes and all(a.contiguous and b.contiguous for a, b in pairs):
                 return tuple(Outline(ins[0].shape, a.dtype) for a, _ in pairs)
             return tuple(self.similar(a, b, shapes) for a, b in pairs)
         return out if type(out) is tuple else (out,)

@@ -67,7 +67,7 @@ def planned(op, kinds, arrays, types, plan, in_place):
     """The words of the recipe of a call on a device. `plan(*operands)` returns results with these
     element types, or overwrites the first operand."""
     tensors = [(i, a) for i, (a, k) in enumerate(zip(arrays, kinds)) if k == L.TENSOR]
-    flags, owned = _flags(op, kinds, types, op.numbers_go_along), [op, plan]
+    flags, owned = _flags(op, kinds, types, op.kernels_take_numbers), [op, plan]
     if op.is_view:
         flags |= L.VIEW | (0 if op.view_is_safe else L.UNSAFE) | (L.NO_BASE if op.detaches else 0)
     flags |= L.WRITES if in_place else 0

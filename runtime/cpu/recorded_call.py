@@ -41,7 +41,7 @@ class Writes:
     written to, the other operands and the attributes. It returns False if it is not applicable, and
     has then done nothing."""
     is_view = differentiable = cast_product = dynamic_numbers = saves_output = False
-    memo, moves, writes = True, None, None
+    is_repeatable, moves, writes = True, None, None
 
     def __init__(self, *forms):
         self.forms, self.met, self.refused = forms, set(), set()
@@ -97,10 +97,10 @@ def with_few_between(form):
     return run
 
 
-def picked_alone(op, *arrays, **attrs):
+def run_without_numpy(op, *arrays, **attrs):
     """The result of `op.forward`, by launches alone."""
     try:
-        return op.alone(*arrays, **attrs)
+        return op.forward_without_numpy(*arrays, **attrs)
     except (IndexError, ValueError, RuntimeError):
         return None
 
@@ -112,16 +112,17 @@ def ways(op, operands):
         return [mover(op), op.forward]
     if type(op.writes) is Writes:
         return [*op.writes.of_copies(), op.forward]
-    if op.alone is not None and op.memo and indexed.suit(*operands) and are_few(operands[1:]):
-        return [op.forward, functools.partial(picked_alone, op)]
+    if (op.forward_without_numpy is not None and op.is_repeatable and indexed.suit(*operands)
+            and are_few(operands[1:])):
+        return [op.forward, functools.partial(run_without_numpy, op)]
     return [op.forward]
 
 
 def moves_onto_new(op):
     """Does an op move elements, possibly combining them, into a result of known sizes?"""
     return op.moves is not None and (
-        op.shape is not None or op.room is not None
-        or op.makes is not None and op.write is None and op.put_alone is None)
+        op.shape is not None or op.allocate is not None
+        or op.makes is not None and op.write is None and op.write_without_numpy is None)
 
 
 def may_move(operands):
@@ -137,8 +138,8 @@ def mover(op):
 
 
 def _moved(op, *arrays, **attrs):
-    if op.room is not None:
-        out = op.room(*arrays, **attrs)
+    if op.allocate is not None:
+        out = op.allocate(*arrays, **attrs)
     elif op.shape is not None:
         out = memory.empty(op.shape(*arrays, **attrs), arrays[0].dtype)
     else:
@@ -154,7 +155,9 @@ def _moved(op, *arrays, **attrs):
             pairs.append((part, np.broadcast_to(x, part.shape)))
     for group in interleaved_moves.together(pairs):
         interleaved_moves.move_all(group)
-    return out if op.put is None or op.put(out, *arrays, **attrs) else None
+    if op.write_by_kernels is not None and not op.write_by_kernels(out, *arrays, **attrs):
+        return None
+    return out
 
 
 def rooms(arguments):

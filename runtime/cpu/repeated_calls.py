@@ -2,8 +2,8 @@
 
 This is the Python side of the native types. `first` makes a call the ordinary way and records its
 launches. If the call consists of launches, or is a view, it becomes a recipe. Only ops that allow
-it (`memo`, `launches`) are remembered: their forward must depend on shapes, strides, types,
-attributes and numbers alone, and check data only in the kernel (`verdict`)."""
+it (`is_repeatable`, `launches`) are remembered. Their forward must depend on shapes, strides,
+types, attributes and numbers alone, and check data only in the kernel (`verdict`)."""
 import array
 import ctypes as C
 import functools
@@ -236,7 +236,7 @@ def first(op, inputs, attrs):
 def learn(op, inputs, attrs):
     """Make a recipe for an in-place call that is about to happen, if the same call has been made
     before."""
-    if (not op.memo or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
+    if (not op.is_repeatable or modes.state.flags & (modes.SPECIAL | modes.INFERENCE)
             or len(inputs) > L.MAX_IN):
         return
     if (not all(type(x) in _NUMBER_KINDS or type(x) in _tensor_types and
@@ -266,7 +266,7 @@ def _kinds(op, inputs):
     """The kind of each operand of a call; None if no recipe can be made for such a call."""
     flags = modes.state.flags
     if (flags & modes.SPECIAL or flags & modes.CASTS and op.cast_product
-            or not (op.memo or op.launches or recorded_call.moves_onto_new(op)
+            or not (op.is_repeatable or op.launches or recorded_call.moves_onto_new(op)
                     or op.writes is not None)
             or type(inputs) is not tuple or len(inputs) > L.MAX_IN):
         return None

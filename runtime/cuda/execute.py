@@ -52,7 +52,7 @@ def forward(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     if index is None:
         return op.forward(*arrays, **attrs)
     return plans.planned(op, index, arrays, attrs, lambda xs: computed(op, xs, attrs, index),
-                         not op.numbers_go_along)
+                         not op.kernels_take_numbers)
 
 
 def computed(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
@@ -69,8 +69,8 @@ def computed(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: in
 def by_facts(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], index: int) -> Any:
     """What an op gives, by what it says of itself: how it is done there, the elements that it
     gathers, the copies that it makes; or else the CPU computes it."""
-    if op.there is not None:
-        return op.there(*arrays, **attrs)
+    if op.forward_on_device is not None:
+        return op.forward_on_device(*arrays, **attrs)
     named = None if op.gathered is None else op.gathered(*arrays, **attrs)
     if named is not None:
         return gathers.take(op.name, arrays[0], named)
@@ -193,7 +193,7 @@ def write(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any], checked: Any
     if index is None or any(type(a) is DeviceArray and a.held is out.held for a in arrays[1:]):
         put(arrays)                     # a plan's operands lie apart
     else:
-        plans.planned((op, "in place"), index, arrays, attrs, put, not op.numbers_go_along)
+        plans.planned((op, "in place"), index, arrays, attrs, put, not op.kernels_take_numbers)
 
 
 def copy_into(to: Any, source: Any) -> None:

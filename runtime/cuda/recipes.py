@@ -33,7 +33,7 @@ def learn(op: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], in_place: bo
     index = next(a.index for a in arrays if type(a) is DeviceArray)
     try:
         key = plans.key((op, "in place") if in_place else op, index, arrays, attrs,
-                        not op.numbers_go_along)
+                        not op.kernels_take_numbers)
     except plan_recorder.NoPlan:
         return
     if key in called.refused or not repeated_calls.came_before(called, key):
@@ -59,7 +59,8 @@ def _kinds(op: Any, inputs: Sequence[Any]) -> list[int] | None:
         return None
     kinds = [L.TENSOR if repeated_calls.is_plain(x) and type(x._array) is DeviceArray
              else NUMBERS.get(type(x), UNKNOWN) for x in inputs]
-    if L.TENSOR not in kinds or UNKNOWN in kinds or L.COMPLEX in kinds and not op.numbers_go_along:
+    if (L.TENSOR not in kinds or UNKNOWN in kinds
+            or L.COMPLEX in kinds and not op.kernels_take_numbers):
         return None
     return kinds
 

@@ -166,7 +166,7 @@ def put_slices(out, values, *index, dims, accumulate):
         "sum" if accumulate else "put", wrap=wrap)
 
 
-def _put_alone(out, values, *index, dims, accumulate):
+def _put_without_numpy(out, values, *index, dims, accumulate):
     """Write or add values by indices of any dimensions, with a kernel; values broadcast to what
     they name."""
     if not indexed.suit(out, values, *index):
@@ -219,7 +219,7 @@ def _summed(out, g, *index, dims):
     """Put the sums into `out`; False where kernels do not do it."""
     how = {"dims": dims, "accumulate": True}
     indexed.filled(out, 0)
-    return put_slices(out, g, *index, **how) or recorded_call.are_few([g]) and _put_alone(
+    return put_slices(out, g, *index, **how) or recorded_call.are_few([g]) and _put_without_numpy(
         out, g, *index, **how)
 
 
@@ -326,19 +326,19 @@ index_op.any_sizes = True
 index_op.doc = "Elements at index tensors of one shape, one for each of the dimensions `dims`."
 index_sum_op = Op("index_sum", _sum_at, _index_sum_vjp, samples=_sum_samples, linear=(0,),
                   batch=_index_sum_each, onnx=in_onnx.summed_at_index)
-index_sum_op.memo = index_sum_op.any_sizes = True
-index_sum_op.there = lambda g, *index, size, dims: devices.beyond.summed_at(
+index_sum_op.is_repeatable = index_sum_op.any_sizes = True
+index_sum_op.forward_on_device = lambda g, *index, size, dims: devices.beyond.summed_at(
     g, Named(index, dims, wraps=True), size)
 index_sum_op.moves = lambda out, g, *index, size, dims: [(out, 0)]
-index_sum_op.put = lambda out, g, *index, size, dims: put_slices(
+index_sum_op.write_by_kernels = lambda out, g, *index, size, dims: put_slices(
     out, g, *index, dims=dims, accumulate=True)
-index_sum_op.put_alone = lambda out, g, *index, size, dims: _put_alone(
+index_sum_op.write_without_numpy = lambda out, g, *index, size, dims: _put_without_numpy(
     out, g, *index, dims=dims, accumulate=True)
-index_op.memo = True
+index_op.is_repeatable = True
 index_op.outlined = lambda a, *index, dims: Outline(
     _result_shape(a.shape, index[0].shape, dims), a.dtype)
 index_sum_op.outlined = lambda g, *index, size, dims: Outline(size, g.dtype)
-index_op.alone = lambda a, *index, dims: indexed.picked_by(
+index_op.forward_without_numpy = lambda a, *index, dims: indexed.picked_by(
     partial(indexed.of_several, dims=dims), a, index)
 index_op.gathered = lambda a, *index, dims: Named(index, dims, wraps=True)
 index_op.picks = lambda a, *index, dims: (dims[0], False, True) if dims[-1] - dims[0] == len(
@@ -369,8 +369,8 @@ class _PutOp(Op):
         """Write elements into the first operand; False where the device has no kernel for it."""
         return devices.beyond.write_over(self, arrays, attrs)
 
-    put = staticmethod(put_slices)
-    put_alone = staticmethod(_put_alone)
+    write_by_kernels = staticmethod(put_slices)
+    write_without_numpy = staticmethod(_put_without_numpy)
 
     @staticmethod
     def write(a, values, *index, dims, accumulate):

@@ -236,7 +236,7 @@ def _operands(make):
 attention = Op("attention", _attention, _attention_vjp, samples=_samples, nondiff_outputs=(1,),
                batch=_batch)
 attention.saved_outputs, attention.family = frozenset((0, 1)), "attention"
-attention.there = devices.there("attention", "forward")
+attention.forward_on_device = devices.function_of("attention", "forward")
 attention_backward = Op("attention_backward", _attention_backward, inner=True, batch=_batch)
 attention_backward.base, attention_backward.family = attention, "attention"
-attention_backward.there = devices.there("attention", "backward")
+attention_backward.forward_on_device = devices.function_of("attention", "backward")

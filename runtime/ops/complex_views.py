@@ -124,12 +124,12 @@ view_as_complex_op = ViewOp(
 
 for _op in (real_op, imag_op, view_as_real_op, view_as_complex_op):
     _op.any_sizes = True
-real_op.onnx_complex, real_op.onnx_put = lambda b, z: z.real, _put_real
-imag_op.onnx_complex, imag_op.onnx_put = lambda b, z: z.imag, _put_imag
+real_op.onnx_complex, real_op.onnx_write = lambda b, z: z.real, _put_real
+imag_op.onnx_complex, imag_op.onnx_write = lambda b, z: z.imag, _put_imag
 view_as_real_op.onnx_complex = lambda b, z: b.joined(z)
-view_as_real_op.onnx_put = lambda b, base, part: b.split(part)
+view_as_real_op.onnx_write = lambda b, base, part: b.split(part)
 view_as_complex_op.onnx_complex = lambda b, x: b.split(x)
-view_as_complex_op.onnx_put = lambda b, base, part: b.joined(part)
+view_as_complex_op.onnx_write = lambda b, base, part: b.joined(part)
 
 
 def _complex_from(g):

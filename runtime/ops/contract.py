@@ -97,7 +97,7 @@ class ProductOp(Op):
     """A product of matrices: `by_products(products, *arrays)` computes it on a
     device, where `products` is `whet.cuda.products`."""
     family = "contract"
-    any_sizes = memo = product = True
+    any_sizes = is_repeatable = product = True
 
     def __init__(self, name, forward, vjp, by_products, **kw):
         self.by_products = by_products

@@ -51,12 +51,12 @@ copy_to_format_op = Op(
     batch=_copy_each_to_format, linear=(0,))
 copy_to_format_op.on_device = lambda arrays, attrs, index: devices.beyond.with_strides(
     arrays[0], like_array(arrays[0], arrays[0].dtype, attrs["memory_format"]).strides)
-copy_to_format_op.outlined = copy_to_format_op.room = (
+copy_to_format_op.outlined = copy_to_format_op.allocate = (
     lambda x, memory_format: like_array(x, x.dtype, memory_format))
 copy_to_format_op.onnx_complex = lambda b, x, memory_format: x
 copy_to_format_op.any_sizes = True
 copy_to_format_op.moves = lambda out, x, memory_format: [(out, x)]
-copy_to_format_op.total = copy_to_format_op.as_large = True
+copy_to_format_op.total = copy_to_format_op.keeps_sizes = True
 
 
 def cast(t, dtype):

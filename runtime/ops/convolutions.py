@@ -153,7 +153,7 @@ conv_weight_grad_op.makes = outlines.weight_gradient
 for _o in (conv_op, conv_input_grad_op, conv_weight_grad_op):
     _o.family, _o.launches, _o.product, _o.any_sizes = "window", True, True, True
     _o.size_attrs = frozenset(("x_shape", "w_shape"))
-    _o.there = devices.there("convolutions", _o.name)
+    _o.forward_on_device = devices.function_of("convolutions", _o.name)
 
 
 def _check_conv(name, x, w, bias, n, groups, transposed=False):

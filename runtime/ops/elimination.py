@@ -78,8 +78,8 @@ _parts.op.batch_rule = lambda op, n, inputs, batched, attrs: apply(
     op, tuple(all_batched(n, inputs, batched)), attrs)
 _lu = host("lu_factor", factorisations.lu, infer=lambda a: matrix("lu_factor", a),
            samples=_any_matrices, vjp=_lu_vjp)
-_lu.op.memo = True
-_parts.op.memo = _parts.op.any_sizes = True
+_lu.op.is_repeatable = True
+_parts.op.is_repeatable = _parts.op.any_sizes = True
 _parts.op.outlined = _parts_outlined
 
 

@@ -38,7 +38,7 @@ def _sparsely_vjp(g, _y, _weight, index, dim, padding):
 sparsely_op = Op("index_select_sparsely",
                  lambda a, index, dim, padding: index_select_op.forward(a, index, dim),
                  _sparsely_vjp, inner=True)
-sparsely_op.any_sizes = sparsely_op.memo = True
+sparsely_op.any_sizes = sparsely_op.is_repeatable = True
 
 
 def _indices(name, input):

@@ -34,4 +34,4 @@ to_float8 = Op(
                           for d in dtypes.STORED_TYPES])
 to_float8.outlined = lambda a, dtype: like_array(a, dtype.np)
 for _op in (to_float32, to_float8):
-    _op.total = _op.as_large = _op.any_sizes = True
+    _op.total = _op.keeps_sizes = _op.any_sizes = True

@@ -52,20 +52,21 @@ def writes(op, check):
 
 class WriteOp(Op):
     """An op that changes some elements of its first input: `write(a, *arrays, **attrs)` does it
-    in place, where no kernel does (`put`)."""
+    in place, where no kernel does (`write_by_kernels`)."""
 
     # written(a, *arrays, **attrs): a `Written`, or None
     written: Any = None
     outlined = staticmethod(like_first)
 
-    def __init__(self, name, write, vjp, put=None, **kw):
-        self.by_numpy, self.put = write, put
+    def __init__(self, name, write, vjp, write_by_kernels=None, **kw):
+        self.by_numpy, self.write_by_kernels = write, write_by_kernels
         super().__init__(name, None, vjp, **kw)
 
     def write(self, a, *arrays, **attrs):
         """The in-place form: into `a` itself."""
-        return (a if self.put is not None and self.put(a, *arrays, **attrs) else self.by_numpy(
-            a, *arrays, **attrs))
+        if self.write_by_kernels is not None and self.write_by_kernels(a, *arrays, **attrs):
+            return a
+        return self.by_numpy(a, *arrays, **attrs)
 
     def on_device(self, arrays, attrs, index):
         """A copy, some elements of which are written over."""
@@ -168,9 +169,9 @@ gather_op = Op("gather", _gather, _gather_vjp, samples=lambda make: [
     Sample(make(), longs(0), dim=0), Sample(make(2, 3), zeros(0, 3, dtype=dtypes.int64), dim=0)],
     linear=(0,), batch=shifted("dim"), onnx=in_onnx.gathered)
 gather_op.any_sizes = True
-gather_op.memo = True
+gather_op.is_repeatable = True
 gather_op.outlined = lambda a, index, dim: Outline(index.shape, a.dtype)
-gather_op.alone = lambda a, index, dim: indexed.picked_by(
+gather_op.forward_without_numpy = lambda a, index, dim: indexed.picked_by(
     partial(indexed.of_elements, dim=dim), a, index)
 gather_op.gathered = lambda a, index, dim: Named((index,), (dim,), each=True, error=RuntimeError)
 gather_op.picks = lambda a, index, dim: (dim, True, False) if a.ndim else None

@@ -23,7 +23,7 @@ class TapsOp(Op):
     P). The three of them are each other's gradients, each being linear in every operand but the
     places."""
     family = "gather"
-    total = memo = any_sizes = True
+    total = is_repeatable = any_sizes = True
 
     def batch(self, n, inputs, batched, attrs):
         """One dimension more in front of all."""

@@ -91,8 +91,8 @@ index_select_op = Op(
 index_select_op.any_sizes = True
 index_select_op.makes = lambda a, index, dim: (Outline(
     (*a.shape[:dim], index.size, *a.shape[dim + 1:]) if a.ndim else a.shape, a.dtype),)
-index_select_op.memo = True
-index_select_op.alone = lambda a, index, dim: indexed.picked_by(
+index_select_op.is_repeatable = True
+index_select_op.forward_without_numpy = lambda a, index, dim: indexed.picked_by(
     partial(indexed.of_slices, dim=dim), a, index)
 index_select_op.gathered = lambda a, index, dim: (
     _named(index, dim) if a.ndim and index.ndim == 1 else None)
@@ -271,7 +271,7 @@ def _fill_each(op, n, inputs, batched, attrs):
     return _filled_apart(index_copy_op, n, (x, value, index), (batched[0], True, True), attrs)
 
 
-def _fill_alone(a, value, index, dim):
+def _fill_without_numpy(a, value, index, dim):
     if not a.ndim or not isinstance(value, np.ndarray) or not indexed.suit(a, value, index):
         return False
     at = indexed.of_slices(a.shape, index, dim, wrap=True)
@@ -289,7 +289,7 @@ index_fill_op = WriteOp(
 
 index_fill_op.written = lambda a, value, index, dim: (
     Written(_named(index, dim, wraps=True), value) if a.ndim else None)
-index_fill_op.put_alone, index_fill_op.any_sizes = _fill_alone, True
+index_fill_op.write_without_numpy, index_fill_op.any_sizes = _fill_without_numpy, True
 
 
 def _unique_sum(g, index, dim):
@@ -340,7 +340,7 @@ def _index_reduce_vjp(g, y, x, source, index, dim, reduce, include_self, needs):
     return [gx if x.ndim else gx.reshape(()), gs if source.ndim else gs.reshape(()), None]
 
 
-def _index_reduce_alone(a, source, index, dim, reduce, include_self):
+def _index_reduce_without_numpy(a, source, index, dim, reduce, include_self):
     if not a.ndim or source.ndim != a.ndim or not indexed.suit(a, source, index):
         return False
     at = indexed.of_slices(a.shape, index, dim)
@@ -358,7 +358,7 @@ index_reduce_op = WriteOp(
 index_reduce_op.written = lambda a, source, index, dim, reduce, include_self: (
     Written(_named(index, dim), source, reduce, include_self) if a.ndim == source.ndim > 0
     else None)
-index_reduce_op.put_alone = _index_reduce_alone
+index_reduce_op.write_without_numpy = _index_reduce_without_numpy
 
 
 def _check_index_reduce(self, dim, index, source, reduce, *, include_self=True):

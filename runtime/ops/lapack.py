@@ -225,7 +225,7 @@ def _try_cholesky(a):
 
 # small matrices have kernels
 for _with_kernels in (_inv, _det, _slogdet, _solve, solve_triangle, _cholesky):
-    _with_kernels.op.memo = True
+    _with_kernels.op.is_repeatable = True
 _cholesky_ex = host("cholesky_ex", _try_cholesky, infer=square("cholesky_ex"), samples=_positive,
                     vjp=lambda g, y, _a: _cholesky_vjp(g[0], y[0], _a))
 _cholesky.op.outlined = like_first
@@ -311,7 +311,7 @@ def _qr_full(gq, gr, q, r):
 _qr_op = host("qr", factorisations.orthogonal, infer=lambda a: matrix("qr", a), vjp=_qr_vjp,
               samples=lambda make: [Sample(*s.args, mode="reduced") for s in tall(make)])
 
-_qr_op.op.outlined, _qr_op.op.memo = _qr_outlined, True
+_qr_op.op.outlined, _qr_op.op.is_repeatable = _qr_outlined, True
 _geqrf = host("geqrf", lambda a: (np.swapaxes((r := np.linalg.qr(a, "raw"))[0], -1, -2), r[1]),
               infer=lambda a: matrix("geqrf", a),
               samples=lambda make: [Sample(s.args[0].detach()) for s in tall(make)])

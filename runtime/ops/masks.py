@@ -107,17 +107,17 @@ def _masked_scatter_write(a, source, mask):
     return a
 
 
-def _ranks_alone(mask, shape):
+def _ranks_without_numpy(mask, shape):
     """(a mask of that shape; of each element how many are true up to it), flat, by launches."""
     mask = indexed.converted(np.broadcast_to(mask, shape), mask.dtype).reshape(-1)
     return mask, taped_launches.partial(scan.cumsum(mask, 0))
 
 
-def _masked_scatter_alone(a, source, mask):
+def _masked_scatter_without_numpy(a, source, mask):
     """Each place where the mask is true looks for the element of its rank."""
     if not indexed.suit(a, source, mask):
         return False
-    mask, rank = _ranks_alone(mask, a.shape)
+    mask, rank = _ranks_without_numpy(mask, a.shape)
     m, r, old, new = s.args(4)
     at = indexed.pointwise("rank", s.where(m, r - 1, 0), [mask, rank], rank.shape)
     if not indexed.within(at, source.size):
@@ -128,11 +128,11 @@ def _masked_scatter_alone(a, source, mask):
     return True
 
 
-def _masked_first_alone(out, a, mask, size):
+def _masked_first_without_numpy(out, a, mask, size):
     """Each element goes to the place of its rank."""
     if not indexed.suit(out, a, mask):
         return False
-    mask, rank = _ranks_alone(mask, a.shape)
+    mask, rank = _ranks_without_numpy(mask, a.shape)
     m, r = s.args(2)
     at = indexed.pointwise("rank", s.where(s.le(r, size), s.where(m, r - 1, -1), -1),
                            [mask, rank], rank.shape)
@@ -193,7 +193,7 @@ masked_first_op = Op(
 
 masked_first_op.outlined = lambda a, mask, size: Outline((size,), a.dtype)
 masked_first_op.moves = lambda out, a, mask, size: [(out, 0)]
-masked_first_op.put_alone, masked_first_op.any_sizes = _masked_first_alone, True
+masked_first_op.write_without_numpy, masked_first_op.any_sizes = _masked_first_without_numpy, True
 
 
 def _masked_scatter_vjp(g, _y, _x, _source, mask, needs):
@@ -211,7 +211,8 @@ masked_scatter_op = WriteOp(
     batch=_masked_scatter_each, onnx=in_onnx.masked_scattered)
 
 
-masked_scatter_op.put_alone, masked_scatter_op.any_sizes = _masked_scatter_alone, True
+masked_scatter_op.write_without_numpy = _masked_scatter_without_numpy
+masked_scatter_op.any_sizes = True
 
 
 def _check_masked_scatter(self, mask, source):
@@ -271,7 +272,7 @@ fill_op = WriteOp("fill", _fill_write, _fill_vjp,
                   samples=lambda make: [Sample(make(2, 3), make()), Sample(make(0), make()),
                                         Sample(make(2, 3), make(2, 1))], linear=(0, 1),
                   batch=_fill_each, onnx=in_onnx.filled_everywhere)
-fill_op.any_sizes = fill_op.numbers_go_along = True
+fill_op.any_sizes = fill_op.kernels_take_numbers = True
 fill_op.total = True
 fill_op.moves = lambda a, value: [(a, value)]
 

@@ -209,9 +209,9 @@ def _triangular(name, keep, example):
             Sample(make(3, 2), diagonal=1),
             Sample(make(0, 2), diagonal=0)], linear=(0,), batch=native,
         onnx=in_onnx.triangle(name == "triu"))
-    op.any_sizes = op.as_large = op.total = op.launches = True
-    op.put, op.outlined = partial(_choose, keep), like_first
-    op.there = lambda a, diagonal: devices.beyond.pointwise.triangle(a, keep, diagonal)
+    op.any_sizes = op.keeps_sizes = op.total = op.launches = True
+    op.write_by_kernels, op.outlined = partial(_choose, keep), like_first
+    op.forward_on_device = lambda a, diagonal: devices.beyond.pointwise.triangle(a, keep, diagonal)
 
     def check(input):
         if input._array.ndim < 2:

@@ -46,7 +46,7 @@ INPLACE = {
 def install():
     """Put the native entries in the place of the Python functions."""
     for op in REGISTRY.values():
-        op.memo = op.memo or op.is_view
+        op.is_repeatable = op.is_repeatable or op.is_view
     base, at = tensor_base.Base, tensor_base.addresses
     operators = {}
     for slot, (op, name) in OPERATORS.items():

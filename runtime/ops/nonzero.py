@@ -68,7 +68,7 @@ nonzero_op = Op(
 
 
 nonzero_op.sized_by_data = True
-nonzero_op.there = lambda a: devices.beyond.scatters.nonzero(a)
+nonzero_op.forward_on_device = lambda a: devices.beyond.scatters.nonzero(a)
 
 
 @function(out=True)
@@ -135,7 +135,7 @@ nonzero_static_op = Op(
 )
 
 
-def _nonzero_static_alone(out, a, size, fill_value):
+def _nonzero_static_without_numpy(out, a, size, fill_value):
     """The coordinates of each element that is not zero go to the row of its rank."""
     if not a.ndim or not indexed.suit(out, a):
         return False
@@ -155,7 +155,7 @@ def _nonzero_static_alone(out, a, size, fill_value):
 nonzero_static_op.outlined = lambda a, size, fill_value: Outline((size, a.ndim), np.int64)
 nonzero_static_op.moves = lambda out, a, size, fill_value: [
     (out, int(cast_number(fill_value, dtypes.int64)))]
-nonzero_static_op.put_alone = _nonzero_static_alone
+nonzero_static_op.write_without_numpy = _nonzero_static_without_numpy
 
 
 @function()

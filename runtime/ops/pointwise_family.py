@@ -62,7 +62,7 @@ class PointwiseOp(Op):
     as "[3., 5.], [4., 12.] -> [5., 13.]" (see `docstrings.py`).
     """
     family = "pointwise"
-    memo = dynamic_numbers = numbers_by_size = any_sizes = True
+    is_repeatable = dynamic_numbers = numbers_by_size = any_sizes = True
     # written in place by the launch that makes something new
     writes = property(lambda self: self)
 
@@ -271,7 +271,7 @@ class PointwiseOp(Op):
         except ValueError:
             raise _misfit(xs) from None
 
-    numbers_go_along = True
+    kernels_take_numbers = True
 
     def on_device(self, arrays, attrs, index):
         """The expression, lowered for the device."""

@@ -134,16 +134,16 @@ max_unpool_op = Op("max_unpool", _max_unpool,
                    onnx=in_onnx.unpooled)
 max_unpool_op.outlined = _unpooled_outline
 max_unpool_op.moves = lambda out, x, i, **at: [(out, 0)]
-max_unpool_op.put_alone = lambda out, x, i, *, output_size, **window: pooling.unpool_onto(
+max_unpool_op.write_without_numpy = lambda out, x, i, *, output_size, **window: pooling.unpool_onto(
     out, x, i, output_size)
 fold_op.moves = lambda out, c, *, output_size, **at: [(out, 0)]
-fold_op.put = lambda out, c, **at: pooling.fold_onto(out, c, **at)
+fold_op.write_by_kernels = lambda out, c, **at: pooling.fold_onto(out, c, **at)
 unfold_op.moves = lambda out, x, **at: window_geometry.unfold_moves(out, x, **at)
 _launched = (max_pool_values_op, adaptive_max_pool_values_op, max_pool_grad_op, avg_pool_op,
              avg_pool_grad_op, adaptive_avg_pool_op, adaptive_avg_pool_grad_op)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op, unfold_op, fold_op, max_unpool_op):
     _o.family, _o.batch_rule = "window", folded("x_shape")
-    _o.there = devices.there("pooling", _o.name)
+    _o.forward_on_device = devices.function_of("pooling", _o.name)
 for _o in (*_launched, max_pool_op, adaptive_max_pool_op):
     _o.launches = True
 max_pool_op.makes = outlines.pooled(np.int64)

@@ -194,7 +194,7 @@ class FewDraws(Op):
     """Draws of so few numbers that the launch is most of the work, as an op of the seed and the
     position, which machine code hands to the kernel. Only whole blocks are drawn."""
     family = "random"
-    memo = random = inner = dynamic_numbers = True
+    is_repeatable = random = inner = dynamic_numbers = True
     seed = 0, wrap(np.zeros((), np.uint64))  # the last one, and a tensor of it
 
     def __init__(self, kind):
@@ -438,10 +438,10 @@ range_op.outlined = lambda words, low, span: Outline(words.shape, np.int64)
 
 order_op = Op("random_order", order, samples=lambda make: [
     Sample(FUNCTIONS["tensor"]([3, 1, 2, 1], dtype=dtypes.uint64))], batch=native)
-range_op.there = lambda words, **at: devices.beyond.random_draws.ranged(words, **at)
-order_op.there = lambda keys: devices.beyond.random_draws.ordered(keys)
+range_op.forward_on_device = lambda words, **at: devices.beyond.random_draws.ranged(words, **at)
+order_op.forward_on_device = lambda keys: devices.beyond.random_draws.ordered(keys)
 order_op.doc = "The places of the keys in ascending order."
-order_op.memo = order_op.any_sizes = order_op.as_large = True
+order_op.is_repeatable = order_op.any_sizes = order_op.keeps_sizes = True
 order_op.outlined = lambda keys: Outline(keys.shape, np.int64)
 
 

@@ -47,7 +47,7 @@ def restore(g, shape, dim, keepdim):
 class ReduceOp(Op):
     """A reduction by a kernel of `cpu.reduce`; `dim` is a tuple of axes or None for all."""
     family = "reduce"
-    memo = any_sizes = True
+    is_repeatable = any_sizes = True
 
     def __init__(self, name, kind=None, *, pre=None, **kw):
         self.kind, self.pre = kind or name, pre
@@ -160,7 +160,7 @@ count_op = ReduceOp("count_nonzero", "sum", pre=s.cast(s.ne(s.arg(0), 0), "i64")
 class _SquaresOfEach(Op):
     """The sum of squares of each of several tensors of one type, in a vector."""
     family = "reductions"
-    memo = any_sizes = True
+    is_repeatable = any_sizes = True
 
     def forward(self, *arrays):
         out = memory.empty((len(arrays),), arrays[0].dtype)
@@ -193,7 +193,7 @@ class _PlaceOfExtremum(Op):
     """The place of the first extremum: along one axis, or among all elements where `dim` is
     None."""
     family = "reduce"
-    memo = any_sizes = True
+    is_repeatable = any_sizes = True
 
     def __init__(self, name):
         super().__init__(
@@ -228,7 +228,7 @@ argmax_op, argmin_op = _PlaceOfExtremum("argmax"), _PlaceOfExtremum("argmin")
 class _ExtremumWithPlace(Op):
     """(values, indices) of the extremum along one axis."""
     family = "reduce"
-    memo = any_sizes = True
+    is_repeatable = any_sizes = True
 
     def __init__(self, name, kind):
         self.kind = kind

@@ -70,7 +70,7 @@ class Op:
 
     # ---- repeating a call ----
     # may a call be replayed as its launches (or view)? see cpu/repeated_calls.py
-    memo = False
+    is_repeatable = False
     # does forward either launch kernels on operands, results and scratch alone, or use only NumPy?
     launches = False
     # do neither errors nor the results' shapes depend on data? None: they may for host ops, not for
@@ -87,7 +87,7 @@ class Op:
     size_attrs = frozenset(("size",))        # attributes that are sizes, or tuples of them
     value_attrs: frozenset[str] = frozenset()        # attributes that are values of a trace
     keeps_elements = False          # has the result all elements of the operand, in shape `size`?
-    as_large = False                # do all results have the sizes of the first operand?
+    keeps_sizes = False             # do all results have the sizes of the first operand?
     # makes(*outlines, **attrs), of an op whose forward plans at length or makes an array of numbers
     # alone: outlines of the results
     makes: Any = None
@@ -95,9 +95,9 @@ class Op:
     # launches do not determine the results (see meta/results.py)
     outlined: Any = None
     sized_by_data = False           # do the results' sizes depend on elements of the operands?
-    # told_size(**attrs), of such an op: the result's shape, if the attributes determine it for
+    # usual_shape(**attrs), of such an op: the result's shape, if the attributes determine it for
     # nearly all data; else None
-    told_size: Any = None
+    usual_shape: Any = None
 
     # ---- writes in place, and forms by launches, for traces ----
     # `array` is the result; for an op with `write` it holds the first operand, and only the others
@@ -110,15 +110,17 @@ class Op:
     moves: Any = None
     # shape(*arrays, **attrs), of an op that does nothing but these moves: the result's sizes
     shape: Any = None
-    # room(*arrays, **attrs), of such an op: memory for its result, in whatever layout
-    room: Any = None
-    # put(array, *arrays, **attrs): what comes after the moves, by kernels. False: nothing was done
-    put = None
-    # put_alone(array, *arrays, **attrs): the same for programs without NumPy, and for few elements;
-    # for many, NumPy is quicker
-    put_alone: Any = None
-    # alone(*arrays, **attrs): the result of `forward` by launches alone, where `put_alone` is used
-    alone: Any = None
+    # allocate(*arrays, **attrs), of such an op: memory for its result, in whatever layout
+    allocate: Any = None
+    # write_by_kernels(array, *arrays, **attrs): what comes after the moves, by kernels. False:
+    # nothing was done
+    write_by_kernels = None
+    # write_without_numpy(array, *arrays, **attrs): the same for programs without NumPy, and for few
+    # elements; for many, NumPy is quicker
+    write_without_numpy: Any = None
+    # forward_without_numpy(*arrays, **attrs): the result of `forward` by launches alone, where
+    # `write_without_numpy` is used
+    forward_without_numpy: Any = None
 
     # ---- gathers ----
     # picks(*arrays, **attrs), of an op that gathers from its first operand by an index along a
@@ -133,9 +135,9 @@ class Op:
     cast_product = False            # does `autocast` compute it in a smaller type?
     crosses_devices = False         # may its operands be on different devices?
     # on devices: do kernels take numbers among the operands as parameters?
-    numbers_go_along = False
-    # there(*arrays, **attrs): the result of `forward`, on a device
-    there: Any = None
+    kernels_take_numbers = False
+    # forward_on_device(*arrays, **attrs): the result of `forward`, on a device
+    forward_on_device: Any = None
 
     # ---- ONNX ----
     # onnx(b, *operands, **attrs): the result (or results) in ONNX. Operands are values, numbers or
@@ -145,9 +147,9 @@ class Op:
     # onnx_complex(b, *operands, **attrs): the same for complex operands or results, each of which
     # is a `Pair` of real values. None: a linear op is applied to both parts.
     onnx_complex: Any = None
-    # onnx_put(b, base, part), of a view with other elements than its base: the base, with a part in
-    # the place of the view
-    onnx_put: Any = None
+    # onnx_write(b, base, part), of a view with other elements than its base: the base, with a part
+    # in the place of the view
+    onnx_write: Any = None
 
     def __init__(self, name, forward=None, vjp=None, *, samples=None, differentiable=None,
                  nondiff_outputs=(), register=True, inner=False, doc=None, batch=None, linear=None,
@@ -179,9 +181,9 @@ class Op:
     @functools.cached_property
     def writes(self):
         """What machine code knows its writes in place by; None where these are no launches."""
-        forms = [] if self.put is None else [self.put]
-        if self.put_alone is not None:
-            forms.append(recorded_call.for_few(self.put_alone))
+        forms = [] if self.write_by_kernels is None else [self.write_by_kernels]
+        if self.write_without_numpy is not None:
+            forms.append(recorded_call.for_few(self.write_without_numpy))
         return recorded_call.Writes(*forms) if forms and self.write is not None else None
 
     def set_vjp(self, vjp):

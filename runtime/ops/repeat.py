@@ -180,13 +180,13 @@ def _places_outlined(repeats, shape, dim, output_size):
     return Outline((output_size,), np.int64)
 
 
-def _places_told(shape, dim, output_size):
+def _usual_places_shape(shape, dim, output_size):
     return None if output_size is None else (output_size,)
 
 
 repeated_places_op.outlined = _places_outlined
 repeated_places_op.sized_by_data = True
-repeated_places_op.told_size = _places_told
+repeated_places_op.usual_shape = _usual_places_shape
 repeated_places_op.size_attrs = frozenset(("shape",))
 
 

@@ -212,7 +212,7 @@ def _resample_vjp(g, _y, _x, dim, transposed, **map_):
 
 
 resample_op = Op("resample", _resampled, _resample_vjp, linear=(0,), inner=True)
-resample_op.memo = True
+resample_op.is_repeatable = True
 
 
 def _check_mode(n, size, scale_factor, mode, align_corners, antialias):

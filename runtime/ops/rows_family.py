@@ -14,7 +14,7 @@ from .registry import Op, apply, is_tensor
 class RowsOp(Op):
     """An op given by `program(dtype) -> Program`; its operands are the program's, in order."""
     family = "rows"
-    memo = any_sizes = numbers_by_size = True
+    is_repeatable = any_sizes = numbers_by_size = True
 
     def __init__(self, name, program, **kw):
         self.program = program

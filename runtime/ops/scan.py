@@ -54,7 +54,7 @@ class ScanOp(Op):
     """A running reduction along one axis."""
 
     family = "scan"
-    memo = True
+    is_repeatable = True
 
     def __init__(self, name, vjp, onnx, nondiff_outputs=()):
         super().__init__(

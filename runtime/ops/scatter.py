@@ -44,7 +44,7 @@ def _put_each(how):
     return put
 
 
-def _each_alone(kind):
+def _each_without_numpy(kind):
     """Put or combine each element by its own index, by launches alone."""
     def put(a, src, index, dim):
         if not a.ndim or not isinstance(src, np.ndarray) or not indexed.suit(a, src, index):
@@ -125,7 +125,7 @@ scatter_op = WriteOp("scatter", _scatter_write, _scatter_vjp, _put_each("put"),
                      onnx=in_onnx.scattered)
 scatter_op.any_sizes = True
 scatter_op.written = lambda a, src, index, dim: Written(_elements(index, dim), src)
-scatter_op.put_alone = _each_alone("put")
+scatter_op.write_without_numpy = _each_without_numpy("put")
 
 
 def _scatter_add_write(a, src, index, dim):
@@ -150,7 +150,7 @@ scatter_add_op = WriteOp("scatter_add", _scatter_add_write, _scatter_add_vjp, _p
 scatter_add_op.any_sizes = True
 scatter_add_op.written = lambda a, src, index, dim: Written(
     _elements(index, dim), src, "sum")
-scatter_add_op.put_alone = _each_alone("sum")
+scatter_add_op.write_without_numpy = _each_without_numpy("sum")
 
 
 def _scatter_shape(op, self, dim, index, src):
@@ -391,7 +391,7 @@ def _reduce_samples(make):
                          include_self=include)
 
 
-def _scatter_reduce_alone(a, src, index, dim, reduce, include_self):
+def _scatter_reduce_without_numpy(a, src, index, dim, reduce, include_self):
     if not a.ndim or not indexed.suit(a, src, index):
         return False
     at = indexed.of_elements(a.shape, index, dim)
@@ -406,7 +406,7 @@ scatter_reduce_op = WriteOp("scatter_reduce", _scatter_reduce_write, scatter_red
 
 scatter_reduce_op.written = lambda a, src, index, dim, reduce, include_self: Written(
     _elements(index, dim), src, reduce, include_self)
-scatter_reduce_op.put_alone = _scatter_reduce_alone
+scatter_reduce_op.write_without_numpy = _scatter_reduce_without_numpy
 scatter_reduce_op.any_sizes = True
 
 

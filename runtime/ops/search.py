@@ -48,8 +48,8 @@ search_op = Op(
 
 search_op.outlined = lambda sequence, values, *_, right, out_int32: Outline(
     values.shape, np.int32 if out_int32 else np.int64)
-search_op.there = devices.there("sort", "searchsorted")
-search_op.memo = search_op.any_sizes = True
+search_op.forward_on_device = devices.function_of("sort", "searchsorted")
+search_op.is_repeatable = search_op.any_sizes = True
 
 
 def _check_sorter(sorter, shape):
@@ -176,7 +176,7 @@ unique_op = Op("unique", _unique, onnx=in_onnx.distinct, samples=lambda make: [
     Sample(tensor([[1, 2], [1, 2]]), inverse=True, counts=True, dim=0, consecutive=True)])
 
 unique_op.sized_by_data = True
-unique_op.there = devices.there("unique", "unique")
+unique_op.forward_on_device = devices.function_of("unique", "unique")
 
 
 def _unique_result(input, inverse, counts, dim, consecutive):
@@ -276,7 +276,7 @@ isin_op = Op("isin",
              search.isin,
              samples=lambda make: [Sample(tensor([1, 2, 3]), tensor([2, 5]), invert=False)],
              onnx=in_onnx.contained)
-isin_op.memo = isin_op.any_sizes = True
+isin_op.is_repeatable = isin_op.any_sizes = True
 isin_op.outlined = lambda a, tests, *, invert: Outline(a.shape, np.bool_)
 by_rows(isin_op)
 
@@ -314,7 +314,7 @@ def _bincount(a, weights=None, *, minlength):
     return out
 
 
-def _bincount_alone(out, a, weights=None, *, minlength):
+def _bincount_without_numpy(out, a, weights=None, *, minlength):
     """Counts by launches, where the number of them does not depend on the data."""
     if out.shape != (minlength,) or not indexed.suit(out, a):
         return False
@@ -330,10 +330,10 @@ bincount_op = Op("bincount", _bincount, onnx=in_onnx.counts, samples=lambda make
     Sample(tensor([0, 2, 2]), make(3), minlength=4)])
 bincount_op.moves = lambda out, a, *_, minlength: [(out, 0)]
 bincount_op.sized_by_data = True
-bincount_op.told_size = lambda minlength: (minlength,)
+bincount_op.usual_shape = lambda minlength: (minlength,)
 bincount_op.any_sizes = True
-bincount_op.there = devices.there("unique", "bincount")
-bincount_op.put_alone = _bincount_alone
+bincount_op.forward_on_device = devices.function_of("unique", "bincount")
+bincount_op.write_without_numpy = _bincount_without_numpy
 
 
 @function()
@@ -398,7 +398,7 @@ def _histc(a, bins, low, high):
 
 
 histc_op = Op("histc", _histc, samples=lambda make: [Sample(make(10), bins=4, low=-1.0, high=1.0)])
-histc_op.memo = histc_op.any_sizes = True
+histc_op.is_repeatable = histc_op.any_sizes = True
 histc_op.outlined = lambda a, *, bins, low, high: Outline((bins,), a.dtype)
 
 

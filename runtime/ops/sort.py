@@ -131,11 +131,11 @@ mode_op = PickOp(
 
 
 for _op in (sort_op, topk_op, kthvalue_op, mode_op, median_op):
-    _op.there = devices.there("sort", _op.name)
-    _op.memo = _op.any_sizes = True
-median_value_op.total = median_value_op.memo = median_value_op.any_sizes = True
-_median_there = devices.there("sort", "median")
-median_value_op.there = lambda *arrays, **attrs: _median_there(*arrays, **attrs)[0]
+    _op.forward_on_device = devices.function_of("sort", _op.name)
+    _op.is_repeatable = _op.any_sizes = True
+median_value_op.total = median_value_op.is_repeatable = median_value_op.any_sizes = True
+_median_on_device = devices.function_of("sort", "median")
+median_value_op.forward_on_device = lambda *arrays, **attrs: _median_on_device(*arrays, **attrs)[0]
 
 
 def _check_ordered(op, input):

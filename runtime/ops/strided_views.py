@@ -164,7 +164,7 @@ def _unfolded_onto(out, g, shape, dimension, size, step):
 
 
 unfold_sum_op.moves = lambda out, g, shape, **at: [(out, 0)]
-unfold_sum_op.put = _unfolded_onto
+unfold_sum_op.write_by_kernels = _unfolded_onto
 unfold_sum_op.any_sizes, unfold_sum_op.size_attrs = True, frozenset(("shape",))
 unfold_sum_op.makes = lambda g, *, shape, **_: (Outline(shape, g.dtype),)
 

@@ -396,7 +396,7 @@ def ops_in_python(f, xs):
 def test_calls_of_several_launches_and_of_moves_are_repeated_by_machine_code(name):
     entered = ops_in_python(REPEATED[name], [whet.randn(2, 16, 8, 6) for _ in range(4)])
     assert not [op.name for op in entered
-                if op.memo or op.launches or recorded_call.moves_onto_new(op)]
+                if op.is_repeatable or op.launches or recorded_call.moves_onto_new(op)]
 
 
 def slope(read, x):

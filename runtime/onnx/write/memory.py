@@ -102,7 +102,7 @@ class Memory:
             return _numbered(self.types[number], self.b.static(*self.types[number].shape))
         node = view.node
         assert node.op is not None
-        if node.op.onnx_put is not None:
+        if node.op.onnx_write is not None:
             raise Inexpressible("a view of any strides of the parts of complex numbers")
         made = node.op.forward(self._places(view.base), **node.attrs)
         found: np.ndarray = made[view.place] if isinstance(made, tuple) else made
@@ -123,8 +123,8 @@ class Memory:
             self.write(root, self._scattered(root, self.b.constant(places.reshape(-1)), value))
             return
         base = view.base
-        if op.onnx_put is not None:
-            self.write(base, op.onnx_put(self.b, self.read(base), value))
+        if op.onnx_write is not None:
+            self.write(base, op.onnx_write(self.b, self.read(base), value))
             return
         shape = self.types[base].shape
         if all(isinstance(n, int) for n in shape):
