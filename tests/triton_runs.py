@@ -130,13 +130,13 @@ def run_parts(program, operands):
     return outs
 
 
-def run_matmul(x, y, kind="chains", operands=(), ones=(), tile=None, **parts):
+def run_matmul(x, y, kernel=None, operands=(), ones=(), tile=None, **parts):
     """(x @ y and what the contraction says beside; the Source), for arrays of 2 to 4 dimensions
     that have the same batch."""
     from whet.passes.lower_triton import contract as lower
     from whet.passes.lower_triton import simulate
     contract = lower.Contract(short(x), operands=tuple(map(short, operands)), **parts)
-    source = lower.lower(contract, kind, ones, tile=tile)
+    source = lower.lower(contract, kernel or lower.Chains, ones, tile=tile)
     (m, k), n = x.shape[-2:], y.shape[-1]
     out = np.zeros((*x.shape[:-2], m, n), SHORT[contract.result].np)
     operands = [np.broadcast_to(o, out.shape) for o in operands]

@@ -1,22 +1,22 @@
 """Products of matrices as Triton source: C[m, n] = sum over k of A[m, k] * B[k, n], of any strides,
 in batches of two dimensions.
 
-Four kernels:
+Four kernels, each a subclass of `ContractionKernel`, which also chooses its tiles:
 
-`chains`   the canonical order of `lower_llvm/products/gemm.py`: K in blocks of 256, in each one
+`Chains`   the canonical order of `lower_llvm/products/gemm.py`: K in blocks of 256, in each one
            chain of fused multiply-adds from +0, the blocks added left to right. Bits are the CPU's.
            f32 goes through `tl.dot` with full precision, which Triton's compiler makes a chain in
-           the order of k on the cores that are not tensor cores. What K lacks is -0 * +0, which
-           changes no sum. f64 and integers take a step of k at a time.
-`one`      the canonical order of `lower_llvm/products/one_row.py`, for a product of one row (or,
+           the order of k on the cores that are not tensor cores. The last block is padded with
+           -0 * +0, which changes no sum. f64 and integers take a step of k at a time.
+`OneRow`   the canonical order of `lower_llvm/products/one_row.py`, for a product of one row (or,
            transposed, of one column): 16 chains.
-`tensor`   f16 and bf16 on tensor cores: the order of sums, and where they round, is the
+`Halves`   f16 and bf16 on tensor cores: the order of sums, and where they round, is the
            machine's.
-`tf32`     f32 on tensor cores, which read 10 bits of each fraction: where the program allows it.
+`Tf32`     f32 on tensor cores, which read 10 bits of each fraction: where the program allows it.
 
-Where there is little to do for each program, K is cut into parts, whose sums are stored in the type
-that they are formed in, one array for each part, and added later, first to last (`lower_added`): a
-part of `chains` is a block, so that nothing changes.
+Where there is little to do for each program, K is cut into parts. Their sums are stored in the type
+that they are formed in, one array for each part, and added later, first to last (`lower_added`). A
+part of `Chains` is a block, so no bit changes.
 
 The parameters are a, b, c, the epilogue's operands e0, e1 ...; m, n, k, the size of the inner batch
 dimension; then strides in elements: of a along m and k, of b along k and n, of c along m and n and
@@ -26,7 +26,7 @@ parts there are `part`, the steps of K in one, `parts`, and the stride of c from
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,10 +81,14 @@ class Tile:
     warps: int = 8
     stages: int = 2
 
+    def programs(self, m: int, n: int, batches: int) -> int:
+        """How many of them cover so many results of m rows and n columns."""
+        return -(-m // self.m) * -(-n // self.n) * batches
+
 
 class Table(NamedTuple):
-    """The place of each index of a dimension, instead of a stride: `run` places at a time are side
-    by side, the first of them at a multiple of `whole`."""
+    """The offset of each index of a dimension, instead of a stride: `run` offsets at a time are
+    consecutive, the first of them a multiple of `whole`."""
     name: str
     run: int = 1
     whole: int = 1
@@ -113,64 +117,9 @@ ROUNDED = (Tile(128, 256, 32, stages=3), Tile(128, 128, 32, stages=3),
 # in place of the first where B's columns lie in memory: its products would wait for one another
 # else, as the assembler moves sums between them
 TALL = Tile(256, 128, 64, stages=3)
-TILES = {"chains": FLOATS, "tensor": TENSORS, "tf32": ROUNDED}
-# of tensor cores; and the most bytes for the sums of parts
-MOST_PARTS, MOST_ROOM = 128, 1 << 28
-
-
+MOST_PARTS = 128                            # of K, on tensor cores
+MOST_ROOM = 1 << 28                         # bytes for the sums of parts
 LONG = 64                                   # more steps of K are better shared by largest tiles
-
-
-def cut(contract: Contract, kind: str, shape: tuple[int, int, int], batches: int,
-        units: int, by_columns: bool = False) -> Cut:
-    """How to cut (m, n, k) for so many units that run programs: the largest tiles that leave few
-    of them idle, in parts where there are none such, or where K is long. `by_columns`: each of
-    B's columns is in one piece."""
-    m, n, k = shape
-    if kind == "one":
-        return Cut(ONE)
-    if scalar.COMPUTE[contract.dtype] != "float":
-        return Cut(STEPS)
-    # no tile is more than twice as tall or wide as what there is
-    tiles = TILES[kind]
-    fitting = [t for t in tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)] or [tiles[-1]]
-
-    smaller = fitting[min(1, len(fitting) - 1)]         # than the largest
-
-    def programs(t: Tile) -> int:
-        return -(-m // t.m) * -(-n // t.n) * batches
-    if kind == "chains":
-        return cut_chains(fitting, programs, -(-k // KC), m * n * batches, units)
-
-    def in_parts(t: Tile) -> Cut:
-        steps = -(-k // t.k)
-        parts = min(MOST_PARTS, units // programs(t) or 1, max(1, steps // 4))
-        return Cut(t, -(-steps // parts) * t.k if parts > 1 else 0)
-
-    def is_busy(t: Tile) -> bool:
-        return programs(t) >= units * BUSY
-    # parts decide about bits: they have no epilogue, and must not depend on it
-    if k > LONG * fitting[0].k and in_parts(fitting[0]).part:
-        return in_parts(fitting[0])
-    if not any(map(is_busy, fitting)) and in_parts(smaller).part:
-        return in_parts(smaller)
-    if kind == "tf32" and contract.epilogue not in (S.arg(0), PLUS_ONE):
-        # registers have no room for more beside the first's sums
-        fitting = [t for t in fitting if t is not ROUNDED[0]]
-    t = next(filter(is_busy, fitting), smaller)
-    return Cut(TALL if by_columns and t is TENSORS[0] else t)
-
-
-def cut_chains(fitting: Sequence[Tile], programs: Callable[[Tile], int], blocks: int, size: int,
-               units: int) -> Cut:
-    """The largest tiles that leave few units idle, in parts where there are none such."""
-    if blocks * size * 4 > MOST_ROOM:
-        blocks = 1
-    for t in fitting:
-        if programs(t) >= units * BUSY and (t is not FLOATS[-1] or blocks == 1):
-            return Cut(t)
-    t = next((t for t in fitting if programs(t) * blocks >= units), fitting[-1])
-    return Cut(t, KC if blocks > 1 else 0)
 
 
 def lower_added(contract: Contract, wide: bool) -> Source:
@@ -198,35 +147,60 @@ def lower_added(contract: Contract, wide: bool) -> Source:
     return source("added_kernel", f.mod, parameters, f.lines, f"cdiv(n, {ADDED})")
 
 
-def lower(contract: Contract, kind: str = "chains", ones: Sequence[str] = (),
-          wide: bool = False, tables: Sequence[Table] = (), tile: Tile | None = None,
-          in_parts: bool = False) -> Source:
-    """The Source of a contraction: kind "chains", "one", "tensor" or "tf32". `ones` names strides
-    that are known to be 1, which makes rows of memory known to be rows: they are no parameters.
-    `tables` are in the place of some strides: windows of an image are gathered that way."""
-    for t in (contract.dtype, *contract.operands):
-        if t not in scalar.COMPUTE or t == "bool":
-            raise scalar.Unsupported(t)
-    if kind == "tensor" and contract.dtype not in HALVES:
-        raise scalar.Unsupported(f"tensor cores with full precision of {contract.dtype}")
-    if kind == "tf32" and contract.dtype != "f32":
-        raise scalar.Unsupported(f"numbers rounded to TF32 from {contract.dtype}")
-    if tile is None:
-        tile = cut(contract, kind, (64, 64, 1), 1, 1).tile
-    return _Contract(contract, kind, ones, wide, tables, tile, in_parts).source()
+class ContractionKernel:
+    """Source of a contraction. A subclass is a way to form the sums: it writes the loop over K, and
+    chooses the tiles that it is given.
 
+    `ones` names strides that are known to be 1: they are no parameters, and the compiler knows
+    that such rows of memory are contiguous. `tables` replace some strides: windows of an image are
+    gathered that way. `wide`: offsets need 64 bits. `in_parts`: store the sums of parts of K."""
+    tiles: tuple[Tile, ...]                 # to choose from, largest first
+    on_tensor_cores = False
+    # which factors are read much more quickly from rows, or columns, that are contiguous
+    reads_rows_of_a = reads_rows_of_b = reads_columns_of_b = False
 
-class _Contract:
-    def __init__(self, contract: Contract, kind: str, ones: Sequence[str], wide: bool,
-                 tables: Sequence[Table], tile: Tile, in_parts: bool) -> None:
-        self.contract, self.kind, self.ones = contract, kind, ones
+    def __init__(self, contract: Contract, ones: Sequence[str] = (), wide: bool = False,
+                 tables: Sequence[Table] = (), tile: Tile | None = None,
+                 in_parts: bool = False) -> None:
+        for t in (contract.dtype, *contract.operands):
+            if t not in scalar.COMPUTE or t == "bool":
+                raise scalar.Unsupported(t)
+        self.check_type(contract.dtype)
+        tile = self.cut(contract, (64, 64, 1), 1, 1).tile if tile is None else tile
+        self.contract, self.ones = contract, ones
         self.tables = {table.name: table for table in tables}
         self.tile, self.in_parts = tile, in_parts
         self.number = "i64" if wide else "i32"
         self.ty = scalar.COMPUTE[contract.dtype]
         self.f = Code(Module())
-        self.steps = kind == "chains" and self.ty != "float"        # a step of k at a time
         self.m, self.n, self.k = tile.m, tile.n, tile.k
+
+    @classmethod
+    def check_type(cls, dtype: str) -> None:
+        """Raise Unsupported where there is no such kernel for factors of this type."""
+
+    @classmethod
+    def cut(cls, contract: Contract, shape: tuple[int, int, int], batches: int, units: int,
+            by_columns: bool = False) -> Cut:
+        """How to cut (m, n, k) for so many multiprocessors: the largest tiles that leave few of
+        them idle, in parts where there are none such, or where K is long. `by_columns`: each of
+        B's columns is contiguous."""
+        if scalar.COMPUTE[contract.dtype] != "float":
+            return Cut(STEPS)
+        m, n, k = shape
+        # no tile is more than twice as tall or wide as the result
+        fitting = [t for t in cls.tiles if t.m < 2 * max(m, 16) and t.n < 2 * max(n, 32)]
+        return cls.choose(fitting or [cls.tiles[-1]], contract, shape, batches, units, by_columns)
+
+    @classmethod
+    def choose(cls, fitting: list[Tile], contract: Contract, shape: tuple[int, int, int],
+               batches: int, units: int, by_columns: bool) -> Cut:
+        """Choose among the tiles that fit, and the number of parts."""
+        raise NotImplementedError
+
+    def sums(self) -> None:
+        """Write the loop over K, which leaves `total`."""
+        raise NotImplementedError
 
     def source(self) -> Source:
         f, c = self.f, self.contract
@@ -251,8 +225,7 @@ class _Contract:
             f.line("batch = batch // parts")
         for name, _ in named:
             f.line(f"{name}_at = {name} + batch // inner * {name}_o + batch % inner * {name}_i")
-        {"chains": self.chains, "one": self.one, "tensor": self.dots,
-         "tf32": self.dots}[self.kind]()
+        self.sums()
         f.line("here = (i < m) & (j < n)")
         if self.in_parts:
             f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, total, here)")
@@ -288,19 +261,19 @@ class _Contract:
         f.line(f"tl.store(c_at + {self.place('c', m='i', n='j')}, {y}, here)")
 
     def place(self, which: str, **indices: str) -> str:
-        """Where an element is, given its indices along dimensions."""
+        """The offset of an element, given its indices along dimensions."""
         return " + ".join(self.step(f"{which}_{d}", d, i) for d, i in indices.items())
 
     def step(self, name: str, d: str, i: str) -> str:
-        """How far index i along a dimension is."""
+        """The offset of index i along a dimension."""
         if name in self.tables:
             places = f"tl.load({name} + {i}, {i} < {d}, other=0)"
-            return places if self.steps else self.listed(self.tables[name], places)
+            return places if self.tile == STEPS else self.listed(self.tables[name], places)
         return i if name in self.ones else f"{i} * {name}"
 
     def listed(self, table: Table, places: str) -> str:
-        """Places of a table, and what the compiler may know of them: with that it moves several
-        numbers at a time."""
+        """Offsets from a table, with hints for the compiler about runs and multiples: with these
+        it loads several numbers at a time."""
         # blocks are (m, k), (k, n) and (m, n)
         first = table.name[-1] == "m" or table.name == "b_k"
 
@@ -321,10 +294,14 @@ class _Contract:
         return (scalar.rounded(f, x, c.dtype)
                 if c.dtype in HALVES and e.op not in ("arg", "cast") else x)
 
+    @property
+    def half(self) -> str | None:
+        """Triton's name of the type to which factors are rounded; None for float32."""
+        return None
+
     def factor(self, which: str, at: str, mask: str, none: float) -> str:
         """Text of a block of a or b as `tl.dot` takes it: `none` where there is no element."""
-        c = self.contract
-        half = TYPE[scalar.MEMORY[c.dtype]] if self.kind == "tensor" else None
+        c, half = self.contract, self.half
         # nothing is between memory and the product: it can be copied ahead
         if getattr(c, which).op == "arg":
             load = f"tl.load({which}_{at}, {mask}, other={none})"
@@ -333,11 +310,43 @@ class _Contract:
         return f"{text}.to({half})" if half else text
 
     def lines(self) -> None:
-        """Where rows of A and columns of B begin: steps of K go from there."""
+        """Pointers to the first element of each row of A and each column of B."""
         self.f.line(f"a_line = a_at + {self.place('a', m='i')}")
         self.f.line(f"b_line = b_at + {self.place('b', n='j')}")
 
-    def chains(self) -> None:
+    def factors(self, none: float) -> None:
+        """Some steps of both operands, from k1 on."""
+        f = self.f
+        f.line(f"p = k1 + tl.arange(0, {self.k})")
+        x_at = f"line + {self.place('a', k='p[None, :]')}"
+        y_at = f"line + {self.place('b', k='p[:, None]')}"
+        f.line(f"x = {self.factor('a', x_at, '(i < m) & (p[None, :] < k)', none)}")
+        f.line(f"y = {self.factor('b', y_at, '(p[:, None] < k) & (j < n)', 0.0)}")
+
+    def multiply_add(self, a: str, b: str, c: str) -> str:
+        return f"tl.fma({a}, {b}, {c})" if self.ty in ("float", "double") else f"{a} * {b} + {c}"
+
+
+class Chains(ContractionKernel):
+    """The canonical order: one chain for each block of K."""
+    tiles = FLOATS
+    reads_rows_of_b = True
+
+    @classmethod
+    def choose(cls, fitting: list[Tile], contract: Contract, shape: tuple[int, int, int],
+               batches: int, units: int, by_columns: bool) -> Cut:
+        """The largest tiles that leave few units idle, in parts where there are none such."""
+        m, n, k = shape
+        blocks = -(-k // KC)
+        if blocks * m * n * batches * 4 > MOST_ROOM:
+            blocks = 1
+        for t in fitting:
+            if t.programs(m, n, batches) >= units * BUSY and (t is not FLOATS[-1] or blocks == 1):
+                return Cut(t)
+        t = next((t for t in fitting if t.programs(m, n, batches) * blocks >= units), fitting[-1])
+        return Cut(t, KC if blocks > 1 else 0)
+
+    def sums(self) -> None:
         """One chain for each block of K."""
         f, ty = self.f, TYPE[self.ty]
         self.lines()
@@ -350,7 +359,7 @@ class _Contract:
         f.line(f"chain = tl.zeros([{self.m}, {self.n}], {ty})")
         f.line(f"for k1 in range(k0, tl.minimum(k0 + {KC}, k), {self.k}):")
         f.depth += 1
-        if self.steps:
+        if self.tile == STEPS:
             a = self.element("a", f"line + {self.place('a', k='k1')}", "i < m")
             b = self.element("b", f"line + {self.place('b', k='k1')}", "j < n")
             f.line(f"chain = {self.multiply_add(a.ref, b.ref, 'chain')}")
@@ -361,32 +370,16 @@ class _Contract:
         f.line(f"total = tl.where(k0 == {'first' if self.in_parts else '0'}, chain, total + chain)")
         f.depth -= 1
 
-    def factors(self, none: float) -> None:
-        """Some steps of both operands, from k1 on."""
-        f = self.f
-        f.line(f"p = k1 + tl.arange(0, {self.k})")
-        x_at = f"line + {self.place('a', k='p[None, :]')}"
-        y_at = f"line + {self.place('b', k='p[:, None]')}"
-        f.line(f"x = {self.factor('a', x_at, '(i < m) & (p[None, :] < k)', none)}")
-        f.line(f"y = {self.factor('b', y_at, '(p[:, None] < k) & (j < n)', 0.0)}")
 
-    def dots(self) -> None:
-        """One sum, in the machine's order."""
-        f = self.f
-        self.lines()
-        f.line(f"total = tl.zeros([{self.m}, {self.n}], tl.float32)")
-        f.line(f"for k1 in range(first, tl.minimum(first + part, k), {self.k}):" if self.in_parts
-               else f"for k1 in range(0, k, {self.k}):")
-        f.depth += 1
-        self.factors(0.0)
-        rounds = ', input_precision="tf32"' if self.kind == "tf32" else ""
-        f.line(f"total = tl.dot(x, y, total{rounds})")
-        f.depth -= 1
+class OneRow(ContractionKernel):
+    """The canonical order of a product of one row."""
 
-    def multiply_add(self, a: str, b: str, c: str) -> str:
-        return f"tl.fma({a}, {b}, {c})" if self.ty in ("float", "double") else f"{a} * {b} + {c}"
+    @classmethod
+    def cut(cls, contract: Contract, shape: tuple[int, int, int], batches: int, units: int,
+            by_columns: bool = False) -> Cut:
+        return Cut(ONE)
 
-    def one(self) -> None:
+    def sums(self) -> None:
         """16 chains, over every 16th step of blocks of 4096."""
         f, ty, shape = self.f, TYPE[self.ty], f"[{self.n}, {CHAINS}]"
         f.line(f"q = tl.reshape(tl.arange(0, {CHAINS}), [1, {CHAINS}])")
@@ -410,6 +403,89 @@ class _Contract:
             f.line(f"sums = tl.sum(tl.reshape({name}, [{self.n}, 2, {h}]), 1)")
             name, h = "sums", h // 2
         f.line(f"total = tl.reshape(sums, [1, {self.n}])")
+
+
+class TensorCores(ContractionKernel):
+    """One sum, in the machine's order. Parts decide about bits, so the number of parts does not
+    depend on the epilogue."""
+    on_tensor_cores = True
+    precision = ""                          # an argument of `tl.dot`
+
+    @classmethod
+    def choose(cls, fitting: list[Tile], contract: Contract, shape: tuple[int, int, int],
+               batches: int, units: int, by_columns: bool) -> Cut:
+        m, n, k = shape
+        smaller = fitting[min(1, len(fitting) - 1)]         # than the largest
+
+        def in_parts(t: Tile) -> Cut:
+            steps = -(-k // t.k)
+            parts = min(MOST_PARTS, units // t.programs(m, n, batches) or 1, max(1, steps // 4))
+            return Cut(t, -(-steps // parts) * t.k if parts > 1 else 0)
+
+        def is_busy(t: Tile) -> bool:
+            return t.programs(m, n, batches) >= units * BUSY
+        if k > LONG * fitting[0].k and in_parts(fitting[0]).part:
+            return in_parts(fitting[0])
+        if not any(map(is_busy, fitting)) and in_parts(smaller).part:
+            return in_parts(smaller)
+        fitting = cls.with_epilogue(fitting, contract.epilogue)
+        t = next(filter(is_busy, fitting), smaller)
+        return Cut(TALL if by_columns and t is TENSORS[0] else t)
+
+    @classmethod
+    def with_epilogue(cls, fitting: list[Tile], epilogue: S.Expr) -> list[Tile]:
+        """The tiles whose registers have room for an epilogue beside the sums."""
+        return fitting
+
+    def sums(self) -> None:
+        """One sum, in the machine's order."""
+        f = self.f
+        self.lines()
+        f.line(f"total = tl.zeros([{self.m}, {self.n}], tl.float32)")
+        f.line(f"for k1 in range(first, tl.minimum(first + part, k), {self.k}):" if self.in_parts
+               else f"for k1 in range(0, k, {self.k}):")
+        f.depth += 1
+        self.factors(0.0)
+        f.line(f"total = tl.dot(x, y, total{self.precision})")
+        f.depth -= 1
+
+
+class Halves(TensorCores):
+    """f16 and bf16 on tensor cores."""
+    tiles = TENSORS
+
+    @classmethod
+    def check_type(cls, dtype: str) -> None:
+        if dtype not in HALVES:
+            raise scalar.Unsupported(f"tensor cores with full precision of {dtype}")
+
+    @property
+    def half(self) -> str | None:
+        return TYPE[scalar.MEMORY[self.contract.dtype]]
+
+
+class Tf32(TensorCores):
+    """f32 on tensor cores, rounded to TF32."""
+    tiles = ROUNDED
+    precision = ', input_precision="tf32"'
+    reads_rows_of_a = reads_columns_of_b = True
+
+    @classmethod
+    def check_type(cls, dtype: str) -> None:
+        if dtype != "f32":
+            raise scalar.Unsupported(f"numbers rounded to TF32 from {dtype}")
+
+    @classmethod
+    def with_epilogue(cls, fitting: list[Tile], epilogue: S.Expr) -> list[Tile]:
+        return (fitting if epilogue in (S.arg(0), PLUS_ONE)
+                else [t for t in fitting if t is not ROUNDED[0]])
+
+
+def lower(contract: Contract, kernel: type[ContractionKernel] = Chains, ones: Sequence[str] = (),
+          wide: bool = False, tables: Sequence[Table] = (), tile: Tile | None = None,
+          in_parts: bool = False) -> Source:
+    """The Source of a contraction by a kind of kernel."""
+    return kernel(contract, ones, wide, tables, tile, in_parts).source()
 
 
 def numbers(shape: Sequence[int], strides: Sequence[list[int]],

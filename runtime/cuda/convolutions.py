@@ -24,7 +24,7 @@ from .errors import NoForm
 from .gathers import cast, lowered
 from .launch import launch
 from .pointwise import Expressions, compute, copied, copy_into, fill, is_wide
-from .products import added, kind_of
+from .products import added, kernel_for
 from .transfers import constant, to_device
 
 F32 = np.dtype(np.float32)
@@ -125,8 +125,8 @@ def conv_weight_grad(g: DeviceArray, x: DeviceArray, *, w_shape: Sequence[int],
 def by_pixels(like: DeviceArray, channels: int) -> bool:
     """Do kernels take images whose pixels have their channels side by side? Those of tensor cores
     do, which can then be given many numbers at a time."""
-    kind = kind_of(FROM_NUMPY[like.dtype].short, tf32.CONVOLUTIONS)
-    return kind != "chains" and channels % ALIGNED == 0
+    kernel = kernel_for(FROM_NUMPY[like.dtype].short, tf32.CONVOLUTIONS)
+    return kernel.on_tensor_cores and channels % ALIGNED == 0
 
 
 class Places(NamedTuple):
@@ -239,13 +239,14 @@ def contract(left: DeviceArray, right: DeviceArray, out: DeviceArray, shape: tup
 
 
 class Contraction:
-    """A contraction whose operands are told by steps, and what its kernel is told."""
+    """A contraction whose operands are given by strides or tables, and the arguments of its
+    kernel."""
 
     def __init__(self, left: DeviceArray, right: DeviceArray, out: DeviceArray,
                  shape: tuple[int, int, int], batch: tuple[int, int]) -> None:
         self.out, self.shape, self.batch = out, shape, batch
         self.dtype = FROM_NUMPY[left.dtype].short
-        self.kind = kind_of(self.dtype, tf32.CONVOLUTIONS)
+        self.kernel = kernel_for(self.dtype, tf32.CONVOLUTIONS)
         self.parameters: dict[str, Any] = {
             "a": left.geometry, "b": right.geometry, "c": out.geometry}
         self.is_wide = is_wide([*self.parameters.values()])
@@ -283,7 +284,7 @@ class Contraction:
         units = m.machine().properties(self.out.index).multi_processor_count
         batches = self.numbers["batches"]
         by_columns = any(t.name == "b_k" and t.run > 1 for t in self.tables)
-        found = lower.cut(described, self.kind, self.shape, batches, units, by_columns)
+        found = self.kernel.cut(described, self.shape, batches, units, by_columns)
         is_all = self.shape[0] * self.shape[1] * batches == self.out.size
         parts = found.parts(self.shape[2]) if is_all and self.out.flags.c_contiguous else 1
         if parts > 1:
@@ -310,7 +311,7 @@ class Contraction:
     def launch(self, described: Any, tile: Any, in_parts: bool = False) -> None:
         """Run a kernel."""
         from ..passes.lower_triton import contract as lower
-        form = self.kind, tuple(self.ones), self.is_wide, tuple(self.tables), tile, in_parts
+        form = self.kernel, tuple(self.ones), self.is_wide, tuple(self.tables), tile, in_parts
         source = lowered(("contract", described, form), lambda: lower.lower(described, *form))
         launch(self.out.index, source, self.parameters, self.numbers)
 

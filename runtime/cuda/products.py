@@ -40,11 +40,11 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
     contract = lower.Contract(FROM_NUMPY[a.dtype].short, epilogue=epilogue, of_sum=of_sum,
                               operands=tuple(FROM_NUMPY[o.dtype].short for o in operands))
     one = has_one_row(a.shape, b.shape)
-    kind = "one" if one else kind_of(contract.dtype, tf32.PRODUCTS)
+    kernel = lower.OneRow if one else kernel_for(contract.dtype, tf32.PRODUCTS)
     out = empty(a.index, shape, SHORT[contract.result].np)
     if not out.size:
         return out
-    a, b = as_kernels_read(kind, a, b)
+    a, b = as_kernel_reads(kernel, a, b)
     sides = [_spread(a, (*batch, rows, k)), _spread(b, (*batch, k, columns)), out.geometry,
              *(_spread(o, shape) for o in operands)]
     if len(batch) > 2:
@@ -57,31 +57,31 @@ def matmul(a: DeviceArray, b: DeviceArray, epilogue: Any = None,
     strides = [[s // x.itemsize for s in x.strides] for x in sides]
     numbers = lower.numbers((rows, columns, k), [s[2:] + s[:2] for s in strides],
                             (1,) * (2 - len(batch)) + tuple(batch))
-    _Product(contract, kind, sides, numbers, out).run(operands)
+    _Product(contract, kernel, sides, numbers, out).run(operands)
     return out
 
 
-def kind_of(dtype: str, what: int) -> str:
-    """The kind of contraction that computes products, or convolutions, of a type."""
+def kernel_for(dtype: str, what: int) -> Any:
+    """The class of kernels that computes products, or convolutions, of a type."""
     from ..passes.lower_triton import contract as lower
     if dtype in lower.HALVES:
-        return "tensor"
-    return "tf32" if dtype == "f32" and tf32.allowed & what else "chains"
+        return lower.Halves
+    return lower.Tf32 if dtype == "f32" and tf32.allowed & what else lower.Chains
 
 
-def as_kernels_read(kind: str, a: DeviceArray,
+def as_kernel_reads(kernel: Any, a: DeviceArray,
                     b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """Factors, copied where a kernel reads them much more quickly so, and often enough. Chains
-    take numbers of B from columns that lie side by side, tensor cores those of f32 from rows of A
-    and from columns of B."""
+    """Factors, copied to the layout that a kernel reads much more quickly, if it reads each number
+    often enough."""
     rows, columns = a.shape[-2], b.shape[-1]
     if min(rows, columns) < OFTEN or a.dtype != F32:
         return a, b
-    if kind == "chains" and b.strides[-1] != b.itemsize:
+    if kernel.reads_rows_of_a and a.strides[-1] != a.itemsize:
+        a = _by_rows(a)
+    if kernel.reads_rows_of_b and b.strides[-1] != b.itemsize:
         b = _by_rows(b)
-    if kind == "tf32":
-        a = a if a.strides[-1] == a.itemsize else _by_rows(a)
-        b = b if b.strides[-2] == b.itemsize else _turned(_by_rows(_turned(b)))
+    if kernel.reads_columns_of_b and b.strides[-2] != b.itemsize:
+        b = _transposed(_by_rows(_transposed(b)))
     return a, b
 
 
@@ -92,26 +92,25 @@ def _by_rows(x: DeviceArray) -> DeviceArray:
     return made.view_as(np.broadcast_to(made.geometry, x.shape))
 
 
-def _turned(x: DeviceArray) -> DeviceArray:
-    """Matrices with rows for columns."""
+def _transposed(x: DeviceArray) -> DeviceArray:
+    """A view of the transposed matrices."""
     return x.transpose(*range(x.ndim - 2), x.ndim - 1, x.ndim - 2)
 
 
 class _Product:
     """Batches of matrices: their addresses and strides, and the other parameters of the kernels."""
 
-    def __init__(self, contract: Any, kind: str, sides: Sequence[np.ndarray],
+    def __init__(self, contract: Any, kernel: Any, sides: Sequence[np.ndarray],
                  numbers: dict[str, int], out: DeviceArray) -> None:
-        self.contract, self.kind, self.sides, self.numbers = contract, kind, sides, numbers
+        self.contract, self.kernel, self.sides, self.numbers = contract, kernel, sides, numbers
         self.out = out
 
     def run(self, operands: Sequence[DeviceArray]) -> None:
         """Compute the result; where K is split into parts, by adding their sums."""
-        from ..passes.lower_triton import contract as lower
         shape = self.numbers["m"], self.numbers["n"], self.numbers["k"]
-        found = lower.cut(self.contract, self.kind, shape, self.numbers["batches"],
-                          m.machine().properties(self.out.index).multi_processor_count,
-                          self.numbers["b_k"] == 1 != self.numbers["b_n"])
+        found = self.kernel.cut(self.contract, shape, self.numbers["batches"],
+                                m.machine().properties(self.out.index).multi_processor_count,
+                                self.numbers["b_k"] == 1 != self.numbers["b_n"])
         parts = found.parts(shape[2])
         if parts == 1:
             self.launch(self.contract, found.tile, self.sides, self.numbers)
@@ -141,7 +140,7 @@ class _Product:
     def launch(self, contract: Any, tile: Any, sides: Sequence[np.ndarray],
                numbers: dict[str, int], in_parts: bool = False) -> None:
         """Run a kernel."""
-        source = _lowered(contract, self.kind, numbers, is_wide(sides), tile, in_parts)
+        source = _lowered(contract, self.kernel, numbers, is_wide(sides), tile, in_parts)
         names = [name for name, kind in source.parameters if kind[0] == "*"]
         launch(self.out.index, source, dict(zip(names, sides, strict=True)), numbers)
 
@@ -174,18 +173,18 @@ def _flat(a: np.ndarray) -> np.ndarray:
     return a.reshape(-1, *a.shape[-2:], copy=False)
 
 
-def _lowered(contract: Any, kind: str, numbers: dict[str, int], wide: bool, tile: Any,
+def _lowered(contract: Any, kernel: Any, numbers: dict[str, int], wide: bool, tile: Any,
              in_parts: bool) -> Any:
-    """The source; rows that are known to be rows are read as such."""
+    """The source of a kernel, in which strides of 1 are constants."""
     from ..passes.lower_triton import contract as lower
     from ..passes.lower_triton.scalar import Unsupported
     ones = tuple(name for name in ("a_m", "a_k", "b_k", "b_n", "c_n") if numbers[name] == 1)
-    key = (contract.dtype, K.text((contract.epilogue,)), contract.operands, contract.of_sum, kind,
+    key = (contract.dtype, K.text((contract.epilogue,)), contract.operands, contract.of_sum, kernel,
            ones, wide, tile, in_parts)
     found = _sources.get(key)
     if found is None:
         try:
-            found = _sources[key] = lower.lower(contract, kind, ones, wide, (), tile, in_parts)
+            found = _sources[key] = lower.lower(contract, kernel, ones, wide, (), tile, in_parts)
         except Unsupported as error:
             raise NoForm("matmul: no form of it for CUDA devices yet, for this type "
                                       f"({error.args[0]})") from None

@@ -38,11 +38,11 @@ def test_steps_of_k_have_the_same_blocks():
 def test_one_row(dtype):
     for k, n in [(0, 3), (1, 1), (31, 66)] + [(2059, 3)] * (dtype == "f4"):
         a, b = random((1, k), dtype), random((k, n), dtype, 1)
-        got, want = run_matmul(a, b, "one")[0], gemm.matmul(a, b)
+        got, want = run_matmul(a, b, lower.OneRow)[0], gemm.matmul(a, b)
         same(got, want)
         same(got.T.copy(), gemm.matmul(b.T, a.T))
         if k < 2000:
-            same(run_matmul(a, b.T.copy().T, "one")[0], want)
+            same(run_matmul(a, b.T.copy().T, lower.OneRow)[0], want)
 
 
 @ours
@@ -92,12 +92,12 @@ def test_prologues():
 def test_tensor_cores_compute_the_same_up_to_their_order():
     for dtype in ("f2", BF16):
         a, b = random((40, 300), dtype), random((300, 50), dtype, 1)
-        got, source = run_matmul(a, b, "tensor")
+        got, source = run_matmul(a, b, lower.Halves)
         assert 'input_precision' not in source.text
         np.testing.assert_allclose(got.astype("f8"),
                                    a.astype("f8") @ b.astype("f8"), rtol=1e-2, atol=1)
     with pytest.raises(lower.scalar.Unsupported):
-        lower.lower(lower.Contract("f32"), "tensor")
+        lower.lower(lower.Contract("f32"), lower.Halves)
     with pytest.raises(lower.scalar.Unsupported):
         lower.lower(lower.Contract("c64"))
 
@@ -152,14 +152,14 @@ def in_the_order_of_k(ptx, found):
 
 def test_one_row_compiles():
     from whet.passes.lower_triton import compile
-    assert (not compile.compile(lower.lower(lower.Contract("f32"), "one", ONES),
+    assert (not compile.compile(lower.lower(lower.Contract("f32"), lower.OneRow, ONES),
                                 aligned=ALIGNED).stack)
 
 
 def test_tensor_cores_compile():
     from whet.passes.lower_triton import compile
     contract = lower.Contract("bf16", epilogue=S.maximum(X + Y, 0), operands=("bf16",))
-    found = compile.compile(lower.lower(contract, "tensor", (*ONES, "e0_n")),
+    found = compile.compile(lower.lower(contract, lower.Halves, (*ONES, "e0_n")),
                             aligned=(*ALIGNED, "e0", "e0_o", "e0_i"))
     assert "wgmma.mma_async" in found.ptx and "cp.async" in found.ptx and not found.stack
 
@@ -176,12 +176,12 @@ def test_no_tile_of_floats_changes_a_bit(tile):
 def test_parts_of_k_are_the_blocks_whose_sums_are_added(dtype):
     """Cut along K, the sums of the parts are there, first to last: of f32 the CPU's blocks."""
     from whet.passes.lower_triton import simulate
-    kind = "chains" if dtype == "f4" else "tensor"
+    kernel = lower.Chains if dtype == "f4" else lower.Halves
     a, b = random((5, 600), dtype), random((600, 40), dtype, 1)
     contract = lower.Contract("f32" if dtype == "f4" else "bf16")
     tile = lower.FLOATS[-1] if dtype == "f4" else lower.TENSORS[-1]
     part, parts, sums = 256, 3, np.full((3, 5, 40), np.nan, np.float32)
-    source = lower.lower(contract, kind, tile=tile, in_parts=True)
+    source = lower.lower(contract, kernel, tile=tile, in_parts=True)
     strides = [[0, 0, *(s // x.itemsize for s in x.strides)] for x in (a, b, sums[0])]
     numbers = lower.numbers((5, 40, 600), [s[2:] + s[:2] for s in strides])
     simulate.run(source, [a, b, sums], numbers | {"part": part, "parts": parts, "c_p": 200})
@@ -195,8 +195,8 @@ def test_parts_do_not_depend_on_the_epilogue():
     """They decide about bits: traced functions have epilogues where eager ones have none."""
     double = S.exp(S.arg(0))
     for m, n, k in itertools.product((16, 100, 256, 768, 4096), (64, 512, 4096), (64, 1024, 20000)):
-        for kind, dtype in (("tf32", "f32"), ("tensor", "bf16"), ("chains", "f32")):
-            plain, more = (lower.cut(lower.Contract(dtype, epilogue=e), kind, (m, n, k), 1, 132)
+        for kernel, dtype in ((lower.Tf32, "f32"), (lower.Halves, "bf16"), (lower.Chains, "f32")):
+            plain, more = (kernel.cut(lower.Contract(dtype, epilogue=e), (m, n, k), 1, 132)
                            for e in (S.arg(0), double))
             assert plain.part == more.part
 
@@ -204,18 +204,18 @@ def test_parts_do_not_depend_on_the_epilogue():
 def test_how_products_are_cut():
     """Large tiles where there are enough of them for all units, parts where there are few."""
     halves, floats = lower.Contract("bf16"), lower.Contract("f32")
-    assert lower.cut(halves, "tensor", (8192, 8192, 8192), 1, 132) == (lower.TENSORS[0], 0)
-    assert lower.cut(floats, "chains", (4096, 4096, 64), 1, 132) == (lower.FLOATS[0], 0)
-    small = lower.cut(floats, "chains", (64, 4096, 4096), 1, 132)
+    assert lower.Halves.cut(halves, (8192, 8192, 8192), 1, 132) == (lower.TENSORS[0], 0)
+    assert lower.Chains.cut(floats, (4096, 4096, 64), 1, 132) == (lower.FLOATS[0], 0)
+    small = lower.Chains.cut(floats, (64, 4096, 4096), 1, 132)
     assert small.part == lower.KC and small.parts(4096) == 16
-    tall = lower.cut(halves, "tensor", (64, 256, 8192), 1, 132)
+    tall = lower.Halves.cut(halves, (64, 256, 8192), 1, 132)
     assert 1 < tall.parts(8192) <= lower.MOST_PARTS and tall.part % tall.tile.k == 0
-    assert lower.cut(halves, "tensor", (64, 64, 32), 1, 132).part == 0
-    by_columns = lower.cut(halves, "tensor", (8192, 8192, 64), 1, 132, True)
+    assert lower.Halves.cut(halves, (64, 64, 32), 1, 132).part == 0
+    by_columns = lower.Halves.cut(halves, (8192, 8192, 64), 1, 132, True)
     assert by_columns.tile == lower.TALL
     large = 4096, 4096, 64
-    assert lower.cut(floats, "tf32", large, 1, 132).tile == lower.ROUNDED[0]
+    assert lower.Tf32.cut(floats, large, 1, 132).tile == lower.ROUNDED[0]
     biased = lower.Contract("f32", epilogue=lower.S.arg(0) + lower.S.arg(1), operands=("f32",))
-    assert lower.cut(biased, "tf32", large, 1, 132).tile == lower.ROUNDED[0]
+    assert lower.Tf32.cut(biased, large, 1, 132).tile == lower.ROUNDED[0]
     more = lower.Contract("f32", epilogue=lower.S.exp(lower.S.arg(0)))
-    assert lower.cut(more, "tf32", large, 1, 132).tile == lower.ROUNDED[1]
+    assert lower.Tf32.cut(more, large, 1, 132).tile == lower.ROUNDED[1]
