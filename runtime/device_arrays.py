@@ -172,7 +172,7 @@ class PlacedArray:
 
 
 def view(op: Any, arrays: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """What an op gives that makes a view, or several: told by what NumPy makes of the addresses."""
+    """The results of an op that makes a view, or several: NumPy computes their strides."""
     first = arrays[0]
     made = op.forward(first.geometry, *arrays[1:], **attrs)
     if type(made) is tuple:

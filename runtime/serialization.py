@@ -99,8 +99,8 @@ def load(f, map_location=None, pickle_module=pickle, *, weights_only=True, mmap=
     `weights_only=False` also loads pickled objects, which can run any code: only from those you
     trust.
 
-    An archive that `whet.export(...).save(path)` wrote is told by its content: it gives the
-    exported function.
+    An archive that `whet.export(...).save(path)` wrote is recognised by its content: the
+    exported function is returned.
     """
     beyond("it loads something")
     _refuse_numbers(f, "read")

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-# the runs, on any thread, in which sizes that Python is told are followed: mostly there are none
+# the recorded runs, on any thread, that follow the sizes Python reads: mostly there are none
 followers: set = set()
 # code that computes with sizes to see whether they are right, and no more
 CHECKS: set[types.CodeType] = set()

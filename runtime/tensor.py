@@ -1,7 +1,7 @@
 """Tensor: an array, its place in the recorded graph, and methods that the ops bring.
 
-The fields live in `tensor_base.Base`. What a tensor is besides its elements is told by the methods
-in `tensor_properties.py`. Ops attach their methods in `ops/__init__.py`.
+The fields live in `tensor_base.Base`. `tensor_properties.py` has the methods that
+describe a tensor besides its elements. Ops attach their methods in `ops/__init__.py`.
 """
 import numpy as np
 

@@ -533,8 +533,8 @@ def depends_on_others(outputs, inputs):
     """Do the outputs depend on tensors that somebody outside may differentiate by: does their
     history reach other leaves than the inputs?
 
-    The function may have closed over them, so its arguments alone do not tell. Nobody
-    differentiates by the variables of a transform that has ended.
+    The function may have closed over them, so its arguments alone do not decide. No gradient can be
+    asked for the variables of a transform that has ended.
     """
     own = {id(t) for t in inputs}
     seen, stack = set(), [e for e in map(edge_of, outputs) if e is not None]

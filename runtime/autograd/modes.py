@@ -172,8 +172,8 @@ def is_news(said, key):
 
 
 def warn(message, category=UserWarning, stacklevel=1, once=False):
-    """`warnings.warn`, of which a recorder is told, unless it is said `once` in a process. The
-    line is one of the user's, who can change it. Python shows a warning once a line."""
+    """`warnings.warn`, at a line of the user's code. A recorder is notified, unless the warning is
+    given `once` in a process. Python shows a warning once a line."""
     stacklevel = _level_of_the_user(stacklevel)
     if once or not state.observers or not state.observers[-1].warns(message, category, stacklevel):
         warnings.warn(message, category, stacklevel + 1)
@@ -196,7 +196,7 @@ def _is_ours(names):
 
 
 def read(setting):
-    """What a setting is: `setting()`. A recorder is told that it was read."""
+    """The value of a setting: `setting()`. A recorder is notified that it was read."""
     if state.observers:
         state.observers[-1].read(setting)
     return setting()

@@ -228,9 +228,9 @@ class _Memory:
 
 
 class Reader:
-    """Says what the arguments of a tape's launches are. `operands` and `results` are arrays;
-    operands that share memory with each other are told apart by the array itself, and with
-    `in_order` by that alone: each is then an argument once, in the order of the operands."""
+    """Finds what the arguments of a tape's launches are. `operands` and `results` are arrays.
+    Operands that share memory with each other are distinguished by the identity of the array. With
+    `in_order` nothing else is compared: each operand is then an argument once, in their order."""
 
     array_types: tuple[type, ...] = (np.ndarray,)   # of results
 

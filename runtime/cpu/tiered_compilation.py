@@ -63,7 +63,7 @@ class _Background:
         self.begin()
 
     def begin(self):
-        """Nobody compiles yet, in this process."""
+        """No thread compiles in this process yet."""
         self.thread = None
         self.bell = threading.Event()            # something was ordered
         self.translating = threading.Lock()      # held while it is in LLVM
@@ -178,9 +178,9 @@ def _wake():
                                                   daemon=True)
         try:
             t.start()
-        except BaseException as e:           # whoever asks next wakes another
+        except BaseException as e:           # the next request starts another
             _background.thread = None
-            # that is what the system says that has no thread to give: nobody has to know
+            # RuntimeError: the system has no thread left. Compiling waits for the next request.
             if not isinstance(e, RuntimeError):
                 raise
 

@@ -1,12 +1,12 @@
-"""Memory of a device, kept when tensors die and given out again, in the order of streams.
+"""The caching allocator of a device: freed memory is reused, in the order of streams.
 
-Memory comes from the driver in segments, which belong to a stream and are cut into blocks. A block
-whose tensor died may be given out again at once in its own stream: what its old owner asked for
-comes before what its new one asks for. Other streams that used it are told by `record_stream`; then
-it waits for events in them. Sizes are PyTorch's.
+Memory comes from the driver in segments. A segment belongs to a stream and is cut into blocks. A
+block whose tensor died can be reused at once on its own stream: work of the old owner is queued
+before work of the new one. `record_stream` names other streams that use a block. Then the block is
+reused after events on these streams. Sizes are PyTorch's.
 
-Blocks that were let go of are given out again to who asks for just as much. Before more is asked of
-the driver, free neighbours become one block.
+Freed blocks serve requests of the same size first. Before more is asked of the driver, adjacent
+free blocks are merged.
 """
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ FREED = 0x7E
 
 
 class Block:
-    """Part of a segment. `wanted` are the bytes that were asked for, `what` is told of it where
-    memory runs out."""
+    """Part of a segment. `wanted` are the bytes that were asked for, `what` describes them in the
+    error when memory runs out."""
     __slots__ = ("address", "size", "stream", "small", "before", "after", "free", "wanted", "users",
                  "what")
 
@@ -194,12 +194,13 @@ class Allocator:
 
     # ---- taking back ----
     def let_go(self, block: Block) -> None:
-        """Nobody needs a block any more. May be called anywhere, inside of this class, too: it is
-        looked at when memory is asked for, or now, to mark what other streams have to do."""
+        """Free a block. May be called anywhere, inside of this class, too: the block is put on a
+        list, which is processed by the next request for memory. If other streams used the block,
+        it is processed now, to record their events."""
         self.dropped.append(block)
         if block.users and self.lock.acquire(blocking=False):
             try:
-                # whoever waits for the device next is told that its work failed
+                # the next call that waits for the device raises this error
                 with contextlib.suppress(CudaError):
                     self._look_at_dropped()
             finally:
@@ -239,8 +240,8 @@ class Allocator:
         self.ready.setdefault((block.stream, block.size), []).append(block)
 
     def _poison(self, block: Block) -> None:
-        """Write over what was let go of. Whoever waits for the device next is told that its work
-        failed."""
+        """Overwrite a freed block. An error is raised by the next call that waits for the
+        device."""
         with contextlib.suppress(CudaError):
             self.driver.fill(block.address, FREED, block.size, block.stream)
 

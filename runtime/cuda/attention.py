@@ -44,7 +44,7 @@ def backward(g: DeviceArray, q: DeviceArray, k: DeviceArray, v: DeviceArray, y: 
 
 
 class _Attention:
-    """Operands of one batch, and what kernels are told of them."""
+    """Operands of one batch, and the arguments of kernels that describe them."""
 
     def __init__(self, q: DeviceArray, k: DeviceArray, v: DeviceArray, mask: DeviceArray | None,
                  scale: float, is_causal: bool) -> None:

@@ -1,7 +1,7 @@
-"""Convolutions and their gradients on devices: contractions whose operands are told by tables of
-places, in the canonical order, and Winograd's method where the CPU takes it: bits are the CPU's.
-Halves are for tensor cores, whose order of sums is their own, and which are given images by pixels:
-the channels of each side by side."""
+"""Convolutions and their gradients on devices: contractions whose operands are addressed by tables
+of offsets, in the canonical order. Winograd's method is used where the CPU uses it. Bits are the
+CPU's. Halves are computed by tensor cores, whose order of sums is their own. Their images are
+stored with channels last."""
 from __future__ import annotations
 
 import dataclasses

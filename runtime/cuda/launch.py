@@ -1,4 +1,4 @@
-"""Launches: a kernel's text, what it is given, the stream that it goes to."""
+"""Launches: a kernel's source, its arguments, and the stream on which it runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..passes.lower_triton.source import Programs
 
 FUNCTION, X, Y, Z, THREADS, SHARED, CONTEXT, PARAMETERS, ACTIVATE, LAUNCH, HEAD = range(11)
-# how the bits of a number are told: of all but these it is the number itself
+# how to read the bits of a float, as `struct` formats; the bits of an integer are the integer
 FLOATS = {"fp32": ("<f", "<I"), "fp64": ("<d", "<Q")}
 
 TEXT = f"""

@@ -105,7 +105,7 @@ class Planning:
         return held
 
     def dropped(self, number: int) -> None:
-        """Nobody holds such memory any more."""
+        """The last reference to this memory was dropped."""
         if number >= self.operands:
             self.steps.append(Drop(number))
 
@@ -216,7 +216,7 @@ def plan_of(index: int, arrays: Sequence[Any],
 
 
 def _number(a: Any, by_value: bool) -> Any:
-    """What a plan is told of a number."""
+    """What of a number is part of a plan's key."""
     if isinstance(a, np.ndarray):
         return ("array", a.dtype, a.tobytes()) if by_value else ("array", a.dtype)
     return key_part(a) if by_value else type(a)

@@ -1,4 +1,4 @@
-"""Pools on devices: windows told by tables, as on the CPU."""
+"""Pools on devices: windows are described by tables, as on the CPU."""
 from __future__ import annotations
 
 from collections.abc import Sequence

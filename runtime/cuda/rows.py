@@ -35,7 +35,7 @@ def run(program: R.Program, operands: Sequence[Any], axes: Sequence[int], index:
 
 
 class Rows:
-    """A program's operands and outputs as rows, and what kernels are told of them."""
+    """A program's operands and outputs as rows, and the arguments of kernels that describe them."""
 
     def __init__(self, program: R.Program, shape: tuple[int, ...], inner: tuple[int, ...]) -> None:
         self.program, self.shape, self.inner = program, shape, inner

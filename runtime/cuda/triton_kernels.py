@@ -1,7 +1,7 @@
 """Kernels that users wrote in Triton, launched on tensors: `whet.library.wrap_triton`.
 
-A call's arguments are told apart as Triton tells them: constants that a kernel is compiled for,
-pointers (tensors), numbers, and options of the compiler. Triton's own driver takes no part.
+A call's arguments are classified as Triton does: constants for which a kernel is compiled, pointers
+(tensors), numbers, and options of the compiler. Triton's own driver is not used.
 """
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class Launcher(Grids):
         return bound.arguments
 
     def _options(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """What the compiler is told."""
+        """The options of the compiler."""
         found = {}
         for name, value in kwargs.items():
             if name in self.names or value is None or name in IGNORED:

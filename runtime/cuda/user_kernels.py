@@ -18,8 +18,8 @@ Grid = tuple[int, int, int]
 def run(source: Given, index: int, arrays: Sequence[DeviceArray], numbers: Sequence[Any],
         grid: Grid, unspecialised: Sequence[str]) -> None:
     """Launch a kernel with arrays as its pointers and numbers as its other parameters, each in
-    order. Numbers are told at each call, so one plan serves them all; it goes by which of them are
-    multiples of 16, but for those that are `unspecialised`."""
+    order. Numbers are arguments of each call, so one plan serves them all. Its key has which
+    of them are multiples of 16, except for those that are `unspecialised`."""
     given = iter(numbers)
     whole = tuple([name for name, kind in source.parameters if kind[0] != "*"
                    and launch.is_multiple(next(given)) and kind[0] == "i" and kind != "i1"

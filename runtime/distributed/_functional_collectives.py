@@ -1,5 +1,5 @@
 """Collectives that give new tensors, by the names of PyTorch's inner module, which packages use. In
-a group of one each gives what it is given."""
+a group of one process each returns its operand."""
 from .nn.functional import all_reduce, broadcast
 from .nn.functional import all_to_all_single as _exchanged
 

@@ -95,8 +95,8 @@ class CellOp:
         return self.checked(full, attrs, 1)
 
     def kind_of(self, key, operands, attrs):
-        """The kind of a call, and what its result is like. A cell that wants numbers where it is
-        told of shapes alone has none."""
+        """The kind of a call, and the outlines of its results. A cell that reads elements while
+        only shapes are known has none."""
         if len(self.kinds) >= outlines.MOST_KINDS:
             self.kinds.clear()
         try:

@@ -366,8 +366,8 @@ class PendingLevel(Level):
         return r
 
     def write(self, op, t, args, attrs):
-        """Nobody's memory is written to: `t` shows another result from now on, and so do those
-        that share its memory."""
+        """A write in place. No memory is overwritten: from now on `t`, and all tensors that share
+        its memory, refer to another result."""
         r = args[0] if op is copy_op else self.compute(op, (t, *args), attrs)
         self.has_history = False
         pointwise_family.check_fits(r._array, t, op.name + "_")

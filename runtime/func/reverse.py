@@ -155,14 +155,14 @@ def gradients(outputs, inputs, cotangents, create_graph):
 
 
 def without_own_history(value, recorded):
-    """The results of a transform: without the history of the variables that it made, if nobody
-    else needs it."""
+    """The results of a transform: without the history of the variables that it made, if no
+    other code needs it."""
     return value if recorded else mapped(lambda t: t._without_history(), value)
 
 
 def _end(variables):
     """Note that the function of these tensors has been run: what depends on no other leaves has a
-    history that nobody asks for."""
+    history that cannot be asked for."""
     for t in variables:
         if t._node is None:
             t._extra = {**(t._extra or {}), "ended": True}

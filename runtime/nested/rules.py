@@ -15,7 +15,7 @@ from .tensor import NestedTensor, refusal
 
 RULES: dict[str, Callable[..., Any]] = {}
 rule = registers(RULES)
-# Rules of several functions. They are told of which one they are asked: `f(function, *operands)`.
+# Rules that serve several functions, the first argument of the rule: `f(function, *operands)`.
 FAMILIES: dict[str, Callable[..., Any]] = {}
 family = registers(FAMILIES)
 

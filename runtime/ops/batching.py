@@ -1,9 +1,9 @@
-"""Batching rules: what an op does with a dimension more.
+"""Batching rules, for `vmap`: an op on operands that have one more dimension in front.
 
-A rule is `op.batch(n, inputs, batched, attrs)`: inputs where `batched` says so are tensors with a
-dimension of size `n` in front of what the op is told of, the others are as the op is told. It gives
-the result (or a tuple of results) with that dimension in front, made by ops; or NotImplemented,
-where the op is run for each example in turn.
+A rule is `op.batch(n, inputs, batched, attrs)`. `batched` says for each input whether it is a
+batch: a tensor with an additional first dimension of size `n`. Other inputs are the same for all
+examples. The rule computes by ops, and returns the result (or a tuple of results) with that
+dimension in front. It returns NotImplemented if the op has to be run for each example in turn.
 """
 import numpy as np
 

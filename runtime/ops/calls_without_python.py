@@ -1,16 +1,17 @@
 """Calls of library functions without the functions' own Python, where that was found to do nothing
 but call ops.
 
-A function of ours looks at what it is given (which form is meant, do the sizes fit) and calls ops.
-Of tensors it sees no more than types, layouts and flags, or else an observer is told. So calls with
-one key (`passes/lower_llvm/calls/call_keys.py`), which has all of that and the values of all other
-arguments, lead to the same ops. The second of them is watched; if it only called ops on what it was
-given and on their results, and asked questions about these, later ones do the same, as long as the
-answers are. Which way is shorter is timed.
+A function of the library examines its arguments (which form is meant, do the sizes fit) and calls
+ops. Of tensors it reads types, layouts and flags; anything else that it reads is reported to
+observers. The key of a call (`passes/lower_llvm/calls/call_keys.py`) has all of these and the
+values of all other arguments, so calls with the same key lead to the same ops. The second of them
+is observed. It qualifies if it only called ops on its arguments and on their results, and asked
+questions about these. Later calls then repeat these ops without Python, as long as the answers are
+the same. Both ways are timed, and the faster one is used.
 
-It may draw numbers meanwhile, and the last thing that it does may be a write in place. Where a
-known call ends before that, because an answer is another one or an op refuses the data, its draws
-have not been: the function is called then.
+Such a call may draw random numbers, and may end with a write in place. If it stops before the end,
+because an answer differs or an op refuses the data, its draws are undone, and the function is
+called.
 """
 import functools
 import operator
@@ -166,7 +167,7 @@ class Watch(Observer):
 
     def place(self, x):
         """Which value an operand is, those that ops made counted from -1 down; None for one that
-        nobody knows."""
+        is unknown."""
         if is_tensor(x) and id(x) not in self.constants:
             return self.where.get(id(x))
         if isinstance(x, np.ndarray):
@@ -239,8 +240,8 @@ def drawn(generator, maker, draws):
 
 
 def undo(draws):
-    """The draws of a call have not been: generators are where they were before, but for those that
-    others have drawn from since."""
+    """Undo the draws of a call: set generators back, except for those from which others have drawn
+    since."""
     for generator, before, blocks in reversed(draws):
         generator.go_back(before, blocks)
 

@@ -49,8 +49,8 @@ def _indices(name, input):
 
 
 def _check_rows(name, input, n):
-    """Raise an error for indices of rows that there are not: on a device the kernel that reads them
-    finds these, and nobody has to wait."""
+    """Raise an error for indices out of range. On a device the kernel that reads the rows finds
+    these, without a wait."""
     if devices.is_elsewhere(input._array):
         return
 

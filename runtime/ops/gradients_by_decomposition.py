@@ -7,8 +7,8 @@ from .registry import is_tensor
 def by_decomposition(fn):
     """A vjp for an op that equals `fn` over simpler ops: differentiate `fn` instead.
 
-    Used where a fused op's own gradient is itself a fused op whose gradient (a second derivative)
-    nobody needs to be fast.
+    For a fused op whose gradient is a fused op, too. Second derivatives then come from the simpler
+    ops: they are rare, so their speed matters less.
     """
     def vjp(g, _y, *xs, needs, **attrs):
         recording = bool(modes.state.flags & modes.GRAD)

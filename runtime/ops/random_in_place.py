@@ -13,8 +13,8 @@ REAL = BOOL, INT, FLOAT
 
 
 def fills(*kinds, error=NotImplementedError, numbers=True):
-    """Publish a method that fills tensors of some kinds of types. What it is given by position or
-    name, but for a generator, are `numbers`."""
+    """Publish a method that fills tensors of some kinds of types. Its arguments, apart
+    from the generator, are `numbers`."""
     def publish(fn):
         @functools.wraps(fn)
         def call(self, *args, **kwargs):

@@ -296,8 +296,8 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
         x = input.to(float64)
     # bytes are rounded after each axis, the last one first
     for i in reversed(range(n)) if bytes_ else range(n):
-        # A size that is told is compared with the one that a trace follows; one that is computed of
-        # that, such as twice as much, with its number.
+        # A size that the user gives as a number is compared with the size that a trace follows. One
+        # that was computed from that size, such as twice as much, is compared with its value.
         there = before[i] if type(size[i]) is int else x.shape[2 + i]
         if size[i] == there and (
                 bytes_ or scales[i] in (None, 1.0) and not antialias):

@@ -44,8 +44,8 @@ def pooled(*others):
 
 
 def pooled_to(*others):
-    """What pools make that are told the size of the result, as outlines: values, and others of
-    these types."""
+    """Outlines of the results of adaptive pools, which have the result's size as an attribute:
+    values, and others of these types."""
     return lambda x, *, output_size: tuple(
         Outline((*x.shape[:2], *output_size), t) for t in (x.dtype, *others))
 

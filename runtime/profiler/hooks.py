@@ -1,10 +1,10 @@
 """Listening to what runs, and leaving no trace of it.
 
-Machine code notes the calls that it makes in a log of its own (`native_log.py`), as long as
-LISTENED is among the modes that the native entries of every thread are told. `Listener.start` sets
-that. What they do not make (calls without a recipe, those that a trace sees, launches of
-optimizers) is timed where Python runs it: functions that look at the clock stand in for those that
-make the calls. So nothing is asked while no profiler runs.
+Machine code writes the calls that it makes to a log of its own (`native_log.py`), as long as the
+mode LISTENED is set for the native entries of every thread. `Listener.start` sets it. Other calls
+(those without a recipe, those that a trace records, launches of optimizers) are timed where Python
+makes them: the functions that make them are replaced by functions that read the clock. So nothing
+is checked while no profiler runs.
 """
 import threading
 import time
@@ -27,7 +27,7 @@ class _Busy(threading.local):
     op = launches = False
 
 
-# what is called where the native entries decline a call: machine code keeps what it is given
+# called if the native entries decline a call; machine code holds a reference to it
 _now = repeated_calls.first
 
 

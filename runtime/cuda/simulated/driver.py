@@ -194,7 +194,7 @@ class SimulatedDriver(Driver):
             self.queues.record(event, stream)
 
     def _on_device(self, stream: int, device: int) -> None:
-        """A stream must be one of the device of what it is given."""
+        """Raise an error if a stream does not belong to the device of its work."""
         if self.queues.stream(stream).device != device:
             raise CudaError(f"invalid resource handle: what belongs to device {device} was given "
                             "to a stream of another one")

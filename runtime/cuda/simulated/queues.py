@@ -37,7 +37,7 @@ class Queue:
 
 class Queues:
     """All streams and events. An error of a device's work stays: the device does no more work, and
-    whoever waits for it is told, again and again."""
+    each later wait for it raises the error."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)

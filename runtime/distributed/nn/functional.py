@@ -1,4 +1,5 @@
-"""Collectives that gradients flow through. In a group of one each gives what it is given."""
+"""Collectives that gradients flow through. In a group of one process each returns
+its operand."""
 from ..distributed_c10d import ReduceOp, get_rank
 
 SUM = ReduceOp.SUM

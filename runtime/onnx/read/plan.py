@@ -56,7 +56,7 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Steps in order. `read` are the slots of what it is given from outside, after its inputs."""
+    """Steps in order. `read` are the slots of captured values, which follow the inputs."""
     inputs: tuple[int, ...]
     read: tuple[int, ...]
     constants: tuple[tuple[int, Any], ...]
