@@ -6,7 +6,7 @@ from .builder import Module
 
 
 def new_module(brief: bool = False) -> Module:
-    """An empty module. `brief`: little code is wanted rather than fast code."""
+    """An empty module. A `brief` one is for code that is small rather than fast."""
     if targets.CHECKED:
         from .access_checks import CheckedModule
         return CheckedModule(brief)

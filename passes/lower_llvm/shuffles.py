@@ -77,7 +77,8 @@ def planes_to_pixels(f: Fn, ty: str, rows: Sequence[Val], low: Val, high: Val, t
 
 # ---- elements that lie k apart -------------------------------------------------------------------
 def pick(f: Fn, vectors: Sequence[Val], spots: Sequence[tuple[int, int]]) -> Val:
-    """A vector of lanes of several ones; `spots`: (which vector, lane) of each."""
+    """A vector whose lanes come from several vectors: lane i is `spots[i]`, a pair (vector,
+    lane)."""
     n = len(spots)
     if (len(vectors) > 2 and len({lane for _, lane in spots}) == n
             and targets.current().name != "avx512"):

@@ -2,10 +2,10 @@
 
     a[0]*w[0] a[1]*w[0] a[2]*w[0] a[3]*w[1] ...      a: rows of three, w: one number for each
 
-Loops over the elements of one row would hardly fill a vector. The rows of most operands lie side by
-side: these are walked as if they were one row. The others are first copied into scratch, so that
-they lie like that too: a number for each row as often as the row has elements, a row that serves
-for all as often as there are rows, and rows of a table that are picked by an index.
+Loops over the elements of one row would hardly fill a vector. The rows of most operands are
+contiguous, and are processed as one long row. Other operands are first copied into contiguous
+scratch memory. A number for each row is repeated for each of its elements. A row that all rows
+share is repeated for each row. Rows of a table that are picked by an index are gathered.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = Callable[[Val, int, Val], None]        # copy row i, by so many elements a
 
 
 class PackedRows:
-    """Rows of an operand that are copied side by side into scratch. `same`: a row is one number."""
+    """Scratch memory with the rows of one operand. With `same`, a row is one number, repeated."""
 
     def __init__(self, f: Fn, unit: str, same: bool, columns: Val) -> None:
         self.f, self.unit, self.same, self.columns = f, unit, same, columns

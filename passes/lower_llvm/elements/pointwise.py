@@ -310,8 +310,8 @@ class _Code:
     def places(self, pointers: Sequence[Val], strides: Strides, n: Val, access: str,
                picked: Sequence[Expr], kept: Sequence[Val], worst: tuple[Val, ...],
                rows: Mapping[Expr, Val], first: Val) -> list[Val]:
-        """Put what is picked for elements 0..n, of which number 0 is number `first` of the run,
-        into `kept`; the largest places so far."""
+        """Gather the picked operands of elements 0..n into `kept`. Element 0 is element `first` of
+        the run. Returns the largest indices so far, for the check of bounds."""
         f, lanes, used = self.f, self.lanes, self.used(picked)
         load = self.operands.loads(pointers, strides, access, used & set(range(self.inputs)))
         spots = [f.alloca("i64", BLOCK) for _ in picked]

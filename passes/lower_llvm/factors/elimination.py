@@ -126,8 +126,8 @@ def parts(module: Module, symbol: str, elem: str) -> None:
 
 
 def _write_permutation(result: Panel, swaps: Val, order: Val, steps: Val, bad: Val) -> None:
-    """The matrix that undoes the swaps of rows; `order`: room for where each row comes to be. A
-    swap with no row sets the flag and is left out."""
+    """Write the permutation matrix that undoes the swaps of rows. `order` is scratch memory for the
+    position of each row. A swap with a row that does not exist sets the flag and is skipped."""
     f, m = result.f, result.rows
     f.loop(0, m, 1, lambda i: f.store(f.as_val(i, "i64"), f.at(order, i, "i64")))
 

@@ -1,1 +1,1 @@
-"""Fourier transforms. Numbers lie in lanes of several transforms, or of several parts of one."""
+"""Fourier transforms. The lanes of a vector belong to several transforms, or to parts of one."""

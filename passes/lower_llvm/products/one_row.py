@@ -307,8 +307,8 @@ class _OneCol(_One):
 
 def one_row(mod: Module, symbol: str, dtype: str, near: bool = False, dst: str | None = None,
             epilogue: Epilogue | None = None) -> None:
-    """Emit the kernel for a B whose n is adjacent; `near`: for at most BLOCK steps, and a B that
-    is near or has few rows."""
+    """Emit the kernel for a B whose columns are adjacent in memory. With `near`, it is for at most
+    BLOCK steps of K, and for a B that fits into a near cache or has few rows."""
     (_OneRowNear if near else _OneRow)(mod, symbol, dtype, dst, epilogue)
 
 

@@ -1,20 +1,18 @@
 """Runs the steps of a recurrence in one launch: each multiplies a state's rows by a matrix and
 applies expressions to the sums.
 
-Each step multiplies rows of the `source` by matrices, one for each gate: what the step before it
-stored there, or rows of its own in the first step. Scalar expressions say what becomes of
-the sums: they are of numbers of the sums (arguments 0...) and of other arrays. Results are stored
-to arrays again, as sequences, of which each step has a part, or as states, which the next step
-reads.
+Each step multiplies rows of the `source` by matrices, one for each gate. The source has what the
+previous step stored; the first step has rows of its own. Scalar expressions are then evaluated on
+the sums (arguments 0...) and on elements of other arrays. Their results are stored to arrays. A
+series has a part for each step. A state is read by the next step.
 
-Where sequences differ in length, they are packed: each step has rows of the first ones only, and
-the longest comes first. A series then has the rows of one step behind those of the step before, and
-a table tells where each step begins. A sequence that a step is the first of goes on from its own
-row of `first`.
+Sequences of different lengths are packed, the longest first: a step has rows only for sequences
+that are long enough. A series has the rows of all steps one after the other, and a table has the
+offset of each step. A sequence whose first step this is starts from its own row of `first`.
 
 The order of sums is that of `gemm`: K in blocks of 256, one chain of fused multiply-adds each. Rows
-know nothing of each other, so threads share the rows and never wait. No row's bits depend on how
-many there are.
+are independent, so threads share the rows and never wait. No row's bits depend on how many there
+are.
 """
 from __future__ import annotations
 

@@ -217,7 +217,8 @@ class Sums:
 
 
 class PointedSums(Sums):
-    """A kernel of `pointed_sums`: in place of the entries' rows there is where each begins."""
+    """The kernel of `pointed_sums`: instead of each entry's row it reads row pointers, the index of
+    the first entry of each row."""
 
     def __init__(self, m: Module, symbol: str, elem: str) -> None:
         super().__init__(m, symbol, elem, 6)

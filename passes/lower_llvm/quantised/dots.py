@@ -37,14 +37,14 @@ SIGNATURE = [
 
 
 def rows_of(kind: str) -> tuple[int, ...]:
-    """The numbers of rows that there are micro-kernels for, the largest first; the last is 1."""
+    """The numbers of rows for which there are microkernels, the largest first; the last is 1."""
     vectors = (12, 4, 1)  # 24 sums of 16 columns, two vectors of b and one of a
     return (32, 16, *vectors) if kind == "amx" else vectors if kind == "vnni" else few_rows()
 
 
 def few_rows() -> tuple[int, ...]:
-    """The numbers of rows that there are micro-kernels for on machines that add pairs: sums and
-    some operands fit into their registers."""
+    """The same on machines that add pairs: the accumulators and some operands must fit into their
+    registers."""
     return {512: (8, 1), 256: (2, 1)}.get(targets.current().bits, (1,))
 
 

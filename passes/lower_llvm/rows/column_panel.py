@@ -42,9 +42,9 @@ class Best(Extreme):
 
 
 class PanelMemory:
-    """The memory of an operand or an output in a panel. `base`: where the panel begins.
-    `strides`: of the outer index, of elements, and of columns where these are apart. `hops`: from a
-    column to those of a vector, if they are apart."""
+    """The memory of an operand or an output in a panel, which begins at `base`. `strides` has those
+    of the outer index and of elements, and that of columns if columns are not adjacent. In that
+    case `hops` has the offsets of a vector's columns from its first."""
 
     def __init__(self, panel: Panel, dtype: str, base: Val, strides: Sequence[Val],
                  hops: Val | None = None) -> None:
@@ -80,8 +80,9 @@ class PanelMemory:
 
 
 class Panel:
-    """The panel at columns c of outer index a. `masks`: of each vector, which of its columns are
-    there; None where all are. `part`: which span of the rows it is, if the kernel is partial."""
+    """The panel that begins at column c of outer index a. Each vector of columns has a mask, which
+    is None if all of its columns exist. If the kernel reduces a span of the rows, `part` is the
+    number of the span."""
 
     def __init__(self, kernel: ColKernel, a: Val, c: Val, masks: Sequence[Val | None],
                  part: Val | None) -> None:

@@ -287,8 +287,8 @@ class Lines:
 
     def add(self, g: Val, c: Val, state: Sequence[Val], masked: bool = False,
             last: bool = False) -> list[Val]:
-        """Line g. `masked`: the vector may reach beyond the line; `last`: the line may be
-        shorter."""
+        """The accumulators after line g. `masked`: the vector may extend beyond the line. `last`:
+        the line may be shorter than the others."""
         f, W, kernel, elements = self.f, self.W, self.sums.kernel, self.sums.elements
         program = self.sums.program
         dtype, out = program.values[self.arg].dtype, []

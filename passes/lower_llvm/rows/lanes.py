@@ -209,7 +209,8 @@ class Group:
 
     def step(self, f: Fn, state: Sequence[Val], xs: Sequence[Val], masks: Sequence[Val | None],
              i: Val) -> list[Val]:
-        """`xs`: the chunks of the group that begins `i` elements after the block."""
+        """The accumulators after one more group: `xs` are its chunks, which begin `i` elements
+        after the start of the block."""
         return [self.red.step(f, [s], x, m)[0] for s, x, m in zip(state, xs, masks, strict=True)]
 
     def end(self, f: Fn, state: Sequence[Val]) -> list[Val]:

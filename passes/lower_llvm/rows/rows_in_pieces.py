@@ -41,8 +41,8 @@ class Block:
 
 
 class BlockInPieces(Block):
-    """A block of a row in pieces. `spans_pieces`: may it lie in several of them? Otherwise it is
-    read and written in place."""
+    """A block of a row that is stored in pieces. A block that may span several of them is copied
+    through scratch memory; any other is read and written in place."""
 
     def __init__(self, f: Fn, piece: Val, lanes: int, first: Val, end: Val,
                  spans_pieces: bool) -> None:

@@ -145,7 +145,7 @@ class Taps:
 
     def joined(self, state: Sequence[Val], new: Val, column: Val, number: Val | None,
                inside: Val | None) -> list[Val]:
-        """A chain's state after one more tap; `inside`: the lanes that have it."""
+        """The state of a chain after one more tap. `inside` masks the lanes that have this tap."""
         raise NotImplementedError
 
     def row_divisor(self, pool: RowPool, oy: Val) -> Val | None:
