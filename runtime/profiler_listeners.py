@@ -25,6 +25,6 @@ def begin(listener):
 
 
 def end():
-    """Nobody listens any more."""
+    """Remove the listener."""
     global active
     active = None

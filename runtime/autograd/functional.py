@@ -152,7 +152,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
 
     def slope(*xs):
         from .levels import variable
-        # in forward mode nobody has asked for gradients yet
+        # in forward mode no gradients have been asked for yet
         xs = tuple([x if x.requires_grad else variable(x) for x in xs])
         y = func(*xs)
         _one_number(y, "hessian")

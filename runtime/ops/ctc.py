@@ -250,7 +250,7 @@ _gradients_by_ops = by_decomposition(_by_ops)
 
 
 def _vjp(g, y, scores, first, barred, lengths, *, needs):
-    if needs[2]:            # nobody but a test asks for it
+    if needs[2]:            # only tests ask for it
         return _gradients_by_ops(g[0], None, scores, first, barred, lengths, needs=needs)
     return [*apply(backward_op, (g[0], y[1], scores, first, barred, lengths), {}), None, None]
 

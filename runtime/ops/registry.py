@@ -45,7 +45,7 @@ class Op:
     these. `y` then has None for the others, which may be written to in place. A parameter `needs`
     says which inputs want a gradient.
     """
-    # The facts of an op follow, by subject. It states those that are not so.
+    # The facts of an op, by subject, with their defaults. A definition sets those that differ.
     family = "host"
     pure = True
     random = False
@@ -180,7 +180,8 @@ class Op:
 
     @functools.cached_property
     def writes(self):
-        """What machine code knows its writes in place by; None where these are no launches."""
+        """The object under which machine code keeps recipes of its writes in place; None if these
+        are not launches."""
         forms = [] if self.write_by_kernels is None else [self.write_by_kernels]
         if self.write_without_numpy is not None:
             forms.append(recorded_call.for_few(self.write_without_numpy))
@@ -234,13 +235,13 @@ class Op:
         return self in OURS
 
     def compute(self, *arrays, **attrs):
-        """What `forward` gives, on the device of the operands."""
+        """The result of `forward`, on the device of the operands."""
         if devices.beyond is None:
             return self.forward(*arrays, **attrs)
         return devices.beyond.forward(self, arrays, attrs)
 
     def on_device(self, arrays, attrs, index):
-        """What `forward` gives, on a device. A family that computes there says how."""
+        """The result of `forward`, on a device. Families with kernels for devices override this."""
         return devices.beyond.by_facts(self, arrays, attrs, index)
 
     def write_on_device(self, arrays, attrs):
@@ -320,13 +321,13 @@ def check_one_type(name, **operands):
 
 
 class Stopped(Exception):
-    """Raised inside of an op by the framework itself, which goes on elsewhere: the same way at
-    each call."""
+    """Raised inside of an op by the framework itself, which catches it outside and continues. Each
+    call takes the same way."""
 
 
 def about_numbers(error):
-    """An error that the numbers of a tensor are the reason of, to be raised. The function may catch
-    it, and other numbers may not raise it."""
+    """The error, to be raised, which depends on the elements of a tensor. Observers are notified:
+    the user's function may catch it, and other elements may not raise it."""
     if state.observers:
         state.observers[-1].failed(error)
     return error
@@ -346,7 +347,7 @@ def apply_python(op, inputs, attrs):
 
 
 def narrowed(*operands):
-    """What is given to a product, as `autocast` has it."""
+    """The operands of a product, converted as `autocast` asks."""
     if not state.flags & modes.CASTS:
         return operands
     return tuple([x.to(state.autocast) if narrows(x) else x for x in operands])
@@ -363,17 +364,17 @@ def _may_be_smaller(dtype):
 
 
 def beside(source, made):
-    """A tensor that was made in the likeness of another one. Where a transform runs, there may
-    be one for each that `source` stands for."""
+    """A new tensor `made` like `source`. In a transform `source` may represent a batch; then the
+    result has one such tensor for each example."""
     return state.observers[-1].beside(source, made) if state.observers else made
 
 
 def ask(question, *tensors):
-    """What `question(*arrays)` says of the tensors' values, where Python goes on from the answer
-    (or it raises). A trace asks again at each replay: the question must depend on nothing but the
-    arrays. Of one tensor it may have `facts(array)`, scalar expressions of an element: then the
-    answer is a function of which of them are true of any element, and kernels ask instead (see
-    `question_kernels.py`); of a tensor on `meta`, which has no elements, none is true."""
+    """The answer of `question(*arrays)` about the tensors' elements, by which Python branches (or
+    it raises). A trace asks again at each replay, so the question must depend on nothing but the
+    arrays. A question about one tensor may have `facts(array)`, scalar expressions of an element.
+    Its answer is then a function of which of them are true of any element, and kernels evaluate
+    them (see `question_kernels.py`). A tensor on `meta` has no elements, so none is true."""
     if devices.beyond is not None and hasattr(question, "facts") and tensors[0].is_meta:
         return question(np.empty(0, tensors[0]._array.dtype))
     if state.observers:
@@ -382,15 +383,17 @@ def ask(question, *tensors):
 
 
 def carry_out(compute, used):
-    """Call `compute()`, which is ours, and calls no code but that of the objects that it
-    uses. If these are ours as well, a recorder need not look for other code."""
+    """Call `compute()`, a function of whet that calls no code but that of the objects in `used`. If
+    these are whet's as well, a recorder need not search for other code."""
     return state.observers[-1].carry_out(compute, used) if state.observers else compute()
 
 
 apply = tensor_base.native_apply or apply_python
+
+
 def apply_without_operands(op, attrs):
-    """`apply` for an op without operands, such as one that makes a tensor: in fewer steps where
-    nothing observes, as machine code has no recipes for these."""
+    """`apply` for an op without operands, such as `zeros`. Machine code has no recipes for these,
+    so this takes fewer steps if no observer is active."""
     if state.flags & modes.SPECIAL:
         return apply(op, (), attrs)
     if (state.flags & modes.INFERENCE or devices.beyond is not None
@@ -400,12 +403,12 @@ def apply_without_operands(op, attrs):
 
 
 def sizes_of(t):
-    """The sizes of a tensor, for others to be computed of: a trace follows them, as it does those
-    that a user computes."""
+    """The sizes of a tensor, from which others will be computed. A trace follows them, like the
+    sizes that the user's code reads."""
     return state.observers and modes.followed_sizes(t, for_user=True) or t.shape
 
 
-# what may stand beside tensors
+# the types of operands that are not tensors
 OPERANDS = frozenset((int, float, bool, complex, type(None)))
 
 
@@ -417,10 +420,10 @@ def arrays_of(op, inputs):
             arrays.append(x._array)
         except AttributeError:
             if type(x) not in OPERANDS:
-                # It varies in a trace, but no recorder is there any more.
+                # A stand-in of a recorded run that has ended.
                 if hasattr(x, "__whet_tensor__"):
                     x = x.__whet_plain__()
-                elif isinstance(x, np.generic):      # what has elements is an array, or a mistake
+                elif isinstance(x, np.generic):      # arrays are refused below
                     x = x.item()
                 if not isinstance(x, int | float | complex):
                     raise TypeError(
