@@ -1,20 +1,21 @@
-"""What sees each op that runs on a thread, and each question that Python asks of a tensor."""
+"""The interface of observers, which are notified of each op on their thread, and of each fact that
+Python reads of a tensor."""
 from .registry import execute
 
 
 class Observer:
-    """Sees what runs on its thread, while it is in `modes.state.observers`: every primitive, and
-    every question that Python asks of a tensor. This one lets all pass; `jit.record` has one that
-    writes it down, and the transforms have some (`autograd/levels.py`)."""
-    records = True                  # does it write down what runs?
-    # does it want what one kernel does of an eager call as the ops that this stands for?
+    """Is notified of what runs on its thread, while it is in `modes.state.observers`: every
+    primitive, and every fact that Python reads of a tensor. This one changes nothing. The recorder
+    of a trace is an observer, and so are the transforms (`autograd/levels.py`)."""
+    records = True                  # does it record what runs?
+    # eager calls that one kernel computes: are their ops reported one by one?
     wants_parts = True
 
     def __call__(self, op, inputs, attrs):
         return execute(op, inputs, attrs)
 
     def ask(self, question, tensors):
-        """What `question(*arrays)` says of some tensors."""
+        """The answer of `question(*arrays)` about some tensors."""
         return question(*[t._array for t in tensors])
 
     def item(self, t):
@@ -26,40 +27,39 @@ class Observer:
         return self.concretize(t)
 
     def sizes(self, t, for_user):
-        """What to give for `t.shape`; None for the plain sizes. `for_user`: code of ours asks, as a
-        user's would."""
+        """What to give for `t.shape`; None for the plain sizes. `for_user`: whet's own code asks
+        on behalf of the user's."""
 
     def concretize(self, t):
-        """Python is about to see the numbers of a tensor."""
+        """Python is about to read the elements of a tensor."""
 
     def exposed(self, t):
-        """The memory of a tensor is given away. What to give in its place; None for itself."""
+        """The memory of a tensor is handed to other code. What to hand over; None for itself."""
         return self.concretize(t)
 
     def beside(self, source, made):
-        """The tensor that was made in the likeness of `source`, as it shall be."""
+        """What takes the place of `made`, a new tensor that was made like `source`."""
         return made
 
     def shown(self, t):
-        """A tensor becomes text."""
+        """A tensor is printed."""
 
     def array_is_shared(self, t):
-        """The memory of a tensor is known to others than tensors: it was made around an array,
-        say."""
+        """Other objects than tensors refer to the memory of a tensor: for example, it was made
+        around an array."""
 
     def without_history(self, t):
-        """`.data` gave this tensor, which is around the array of another one."""
+        """`.data` returned this tensor, which shares the array of another one."""
 
     def handed_out(self, t):
-        """Somebody gets the memory of a tensor as a storage: he may ask anything of it, and write
-        to it."""
+        """The memory of a tensor is returned as a storage, which can be read and written."""
 
     def asked(self, t, what):
-        """Somebody asks for a fact of a tensor that is no part of what ops see: its history, its
-        address. The number to give; None for the plain one."""
+        """Python reads a fact of a tensor on which no op depends: its history, its address. The
+        number to give; None for the plain one."""
 
     def computed(self, outs):
-        """The op that runs has made these. What it saves may be packed by hooks, which see
+        """The op that runs has computed these results. Hooks may pack what it saves, and see
         them."""
 
     def is_number(self, operand):
@@ -67,20 +67,20 @@ class Observer:
         return False
 
     def freed(self, node):
-        """A backward has gone through a node, and dropped what the node had saved."""
+        """A backward has visited a node, and freed what the node had saved."""
 
     def read(self, setting):
-        """Somebody asks for a setting; `setting()` is what it is."""
+        """A setting is read; its value is `setting()`."""
 
     def goes_by(self, holder):
-        """What happens depends on the attributes of one of whet's objects."""
+        """The run depends on the attributes of one of whet's objects."""
 
     def warns(self, message, category, stacklevel):
-        """The framework warns. Was it done?"""
+        """The framework warns. Did the observer give the warning?"""
         return False
 
     def positioned(self, generator, event):
-        """A generator of random numbers is put somewhere, or asked where it is: see
+        """The position of a random generator is set or read: see
         `random_generator_events.py`. False where that cannot be observed."""
         return True
 
@@ -88,14 +88,14 @@ class Observer:
         """Something happens that cannot be observed."""
 
     def failed(self, error):
-        """An operation raises an error that the numbers of a tensor are the reason of."""
+        """An operation raises an error that depends on the elements of a tensor."""
 
     def update(self, op, targets, others, attrs):
-        """Several tensors are to be written to by one op, without a history: `targets` are its
-        first operands. Was it done? Else it is done by an op for each."""
+        """One op is to write to several tensors, without a history: `targets` are its first
+        operands. Did the observer do it? If not, each tensor is written to by an op of its own."""
         return False
 
     def carry_out(self, compute, used):
-        """Call `compute()`, which is ours, and calls no code but that of the objects that it
-        uses."""
+        """Call `compute()`, a function of whet that calls no code but that of the objects in
+        `used`."""
         return compute()

@@ -364,8 +364,8 @@ def _may_be_smaller(dtype):
 
 
 def beside(source, made):
-    """A new tensor `made` like `source`. In a transform `source` may represent a batch; then the
-    result has one such tensor for each example."""
+    """What takes the place of `made`, a new tensor that was made like `source`. In a transform
+    `source` may be a batch. Then there may be such a tensor for each example."""
     return state.observers[-1].beside(source, made) if state.observers else made
 
 
