@@ -1,5 +1,4 @@
-"""Attempts to record a call: the first for a way through the function, and later ones for
-comparison."""
+"""Records calls: the first of each way through a function, and later ones for comparison."""
 from __future__ import annotations
 
 import contextlib
@@ -93,11 +92,8 @@ class FirstRecording(Session):
         variation = Variation(frozenset(learned.loose), items_vary,
                               sizes=items_vary and attempts.recordings.free != {})
         super().__init__(attempts.subject, learned, call, variation)
-        self.policy, self.refusals, self.recordings = (
-            attempts.policy,
-            attempts.refusals,
-            attempts.recordings,
-        )
+        self.policy, self.refusals = attempts.policy, attempts.refusals
+        self.recordings = attempts.recordings
         self.became = Outcome.REFUSED
         self.recording: Recording | None = None
         self.is_new = True                   # Or was the recording there, and serves the call now?
@@ -242,45 +238,58 @@ class FirstRecording(Session):
         return not any(shared_path(path) in learned.lengths for path in flat.numbers)
 
     def conclude(self, out: Any) -> None:
-        """Make the recording, and keep it if numbers that vary were only computed with."""
+        """Make a recording of the run and register it. Where the run shows that a later one serves
+        better, no recording is made."""
         self.note_times()
         if self.rec.followed.lengths and not self.numbers_become_sizes():
             self.became = Outcome.SET_UP
             return
         findings = Findings(self, out)
         self.left = findings.left
-        if self.rec.originals.are_lost and (
-                findings.results.alive or counts_new_data(self.rec, self.rec.nodes)):
-            # What a backward needs is checked with what a forward made, and parts with the run.
-            self.learned.keeps_copies, self.became = True, Outcome.SET_UP
-            return
-        if self.may_set_up and self.leaves_its_start():
+        if self.lacks_copies(findings) or self.may_set_up and self.leaves_its_start():
             self.became = Outcome.SET_UP
             return
-        # Before a program is made in vain. Making it may show more.
-        if not self.only_computed():
+        # Before a program is built in vain.
+        r = None if self.fix_decided_numbers() else self.build(findings)
+        if r is None:
             return
+        if self.is_unwatched and not self.model.sizes.note_followed(
+                sizes.took_same_way(self.model, r.program)):
+            self.recordings.watched.add(self.call.key)
+        elif not self.fix_decided_numbers():     # Building may have made further numbers guards.
+            self.register_or_reuse(r)
+
+    def lacks_copies(self, findings: Findings) -> bool:
+        """Were copies of overwritten values given up that the check of the program needs? They are
+        kept from now on. The next call cannot check a program whose backward reads what this
+        forward made, nor one in parts."""
+        is_lacking = self.rec.originals.are_lost and bool(
+            findings.results.alive or counts_new_data(self.rec, self.rec.nodes))
+        self.learned.keeps_copies |= is_lacking
+        return is_lacking
+
+    def build(self, findings: Findings) -> Recording | None:
+        """The recording of this run. None if it needs kernels that take long to compile: these are
+        compiled first, and such a call is recorded later."""
         if self.model is not None and not self.is_unwatched:
             nearest = self.recordings.nearest(self.call, self.model, self.rec)
             self.is_of_the_family &= nearest is self.model
             self.model = nearest
         try:
             # What is drawn elsewhere is of the sizes that the run asked for.
-            r = build(self, findings, None if self.rec.outside_draws.made else self.model)
+            return build(self, findings, None if self.rec.outside_draws.made else self.model)
         except ordered_kernels.Unready as e:
             self.became = Outcome.ORDERED
             self.recordings.put_off(e.order)
-            return
-        if self.is_unwatched and not self.model.sizes.note_followed(
-                sizes.took_same_way(self.model, r.program)):
-            self.recordings.watched.add(self.call.key)
-        elif self.only_computed():
-            known = self.recordings.served_by(r, self.call.key)
-            if known is None:
-                self.register(r)
-            else:
-                self.became, self.recording, self.is_new = Outcome.RESIZED, known, False
-                self.refusals.recorded()
+            return None
+
+    def register_or_reuse(self, r: Recording) -> None:
+        """Register a new recording, unless a known one serves its calls as well."""
+        known = self.recordings.served_by(r, self.call.key)
+        if known is None:
+            return self.register(r)
+        self.became, self.recording, self.is_new = Outcome.RESIZED, known, False
+        self.refusals.recorded()
 
     def note_times(self) -> None:
         """The function has run, and was watched."""
@@ -333,15 +342,15 @@ class FirstRecording(Session):
             self.learned.expect(self.world)
             self.learned.foresee(self.left.effects)
 
-    def only_computed(self) -> bool:
-        """Were varying numbers used in computations alone? Those on which Python decided are guards
-        from now on."""
+    def fix_decided_numbers(self) -> bool:
+        """Compare those varying numbers at each call on which Python decided in this run. Were
+        there any?"""
         rec = self.rec
         paths = [path for path, t in self.call.flat.numbers.items() if id(t) in rec.pinned]
         bound = [s.spot.key for s, t in zip(self.world.slots, self.slots) if id(t) in rec.pinned]
         self.learned.arguments.fix(paths)
         self.learned.fix(bound)
-        return not paths and not bound
+        return bool(paths or bound)
 
     def register(self, r: Recording) -> None:
         """Put a new recording to use."""
