@@ -25,11 +25,12 @@ from ..values.code_origin import ours
 from .copies_at_small_sizes import is_written_after, with_copies
 from .dims import MOST, Dims, Values, disagree, fitted
 from .errors import ExportError, PreconditionError
+from .paired_runs import RunsDiffer
 from .recording import Recorded
 from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, differing, filled, part
 from .sizes_of_values import SizesOfValues
-from .sizes_read_by_python import Apart, SizesReadByPython
+from .sizes_read_by_python import SizesReadByPython
 from .tree_text import said
 
 MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
@@ -78,7 +79,7 @@ class Sized:
             return None
         try:
             return SizesReadByPython(self.base, followed, self.holes, self.dims, self.sizes)
-        except Apart:
+        except RunsDiffer:
             return None
 
     def search(self, followed: Recorded | None, unfit: set[int]) -> None:
@@ -129,14 +130,14 @@ class Sized:
         """Hold the graph to what Python did with the sizes that it read. Sizes at which it
         does something else are recorded."""
         run = self.followed
-        decided = None if run is None else run.decided_by()
-        if run is not None and not run.guards and decided == set():
+        decided = None if run is None else run.deciding_dims()
+        if run is not None and not run.decides and decided == set():
             return
         others: list[Values] | None = None
         if run is None:
             others = self.every()
         elif (found := self.dims.all(MOST_HELD, decided)) is not None:
-            others = [v for v in found if not run.hold(v)]
+            others = [v for v in found if not run.agrees_at(v)]
         if others is None or len(others) > MOST:
             raise self.unknown(decided)
         for values in others:
