@@ -375,7 +375,7 @@ class Arrays:
 
     def make(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Handle a call, by the user's code, of a function that makes arrays."""
-        if not self.can_stand or sys._getframe(2).f_code not in self.rec.codes:
+        if not self.can_stand or sys._getframe(2).f_code not in self.rec.code.codes:
             return function(*args, **kwargs)
         values = [*flat(ordinary(args)), *flat(tuple(kwargs.values()))]
         if any(map(is_tensor, values)):
@@ -384,7 +384,7 @@ class Arrays:
                 return function(*args, **kwargs)
             args = args[0].numpy(),
             values = list(args)
-        is_blank = function in BLANK or function is ARANGE and shuffles(self.rec.codes)
+        is_blank = function in BLANK or function is ARANGE and shuffles(self.rec.code.codes)
         if not (is_blank or any(type(x) is Array or type(x) in NUMBERS for x in values)):
             return function(*args, **kwargs)
         function = BLANK.get(function, function)

@@ -333,7 +333,7 @@ class Outward:
         """id(). It is the same at each call only for objects that are compared by identity."""
         i = id(guarded_value(x) if type(x) in NUMBERS else x)
         if i in self.slots:                  # recorded once more, with this alone
-            self.rec.pinned.add(i)
+            self.rec.guarded.numbers.add(i)
         elif i not in self.known or i in self.moving or isinstance(x, EQUAL):
             self.rec.refuse(Inspects(
                 f"it asks for the `id` of {thing(type(x))}, which may be another at each call"))

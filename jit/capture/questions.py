@@ -6,7 +6,6 @@ vary is a `Number` instead, which a replay computes."""
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +28,11 @@ from ..stand_ins.number_stand_ins import NumberStandIns
 from ..stand_ins.numpy_stand_in import scalars_as_numbers
 from ..values.array_facts import takes
 from ..values.code_origin import ours
-from ..values.tensor_facts import place_of
 from ..values.varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, value_of
+from .guarded_facts import GuardedFacts
 from .numpy_arrays import COMPARED, Arrays
 from .purity import Watch
+from .tensors_of_run import TensorsOfRun
 from .user_lines import where
 
 if TYPE_CHECKING:
@@ -47,10 +47,16 @@ LISTED = 256                     # elements of a tensor that may be numbers in a
 
 class Questions(Observer):
     """The part of a recorder that answers Python's questions."""
-    places: dict[int, tuple[Base, int]]
-    made: dict[int, weakref.ref[Base]]
+    tensors: TensorsOfRun
+    guarded: GuardedFacts
     number_stand_ins: NumberStandIns
     numpys: Arrays
+
+    def unwatched_if_ours(self, op: Op, run: Callable[..., Any], *args: Any) -> Any:
+        """Call `run`, which computes an op. This is unwatched, unless the user's code may run
+        meanwhile: the op may be the user's, or hooks may pack what it saves."""
+        calls_only_ours = op.ours and not modes.state.saved_hooks
+        return Watch.unwatched(run, *args) if calls_only_ours else run(*args)
 
     def ask(self, question: Callable[..., Any], tensors: Sequence[Base]) -> Any:
         """Record a question about tensors whose answer Python continues from: a replay asks it
@@ -122,8 +128,8 @@ class Questions(Observer):
 
     def pin(self, t: Base) -> None:
         """Make a number's value a guard, because Python continues from it."""
-        if id(t) not in self.pinned:
-            self.pinned.add(id(t))
+        if id(t) not in self.guarded.numbers:
+            self.guarded.numbers.add(id(t))
             self.run_memory.released.look(len(self.nodes))
             self.nodes.append(Guard(Ref(self.value(t)), to_read(t).copy(), where()))
 
@@ -180,25 +186,33 @@ class Questions(Observer):
         return x, bound
 
     def asked(self, t: Base, what: str) -> None:
-        """Handle a question about a fact of a tensor that no guard compares. For a tensor made in
-        the run the answer is the same each time, unless it shows outside memory."""
-        if ours(sys._getframe(2)) or what == "version" and any(t._cell is c for c in self.cells):
-            return                           # a version starts again at each call
+        """Handle a question about a fact of a tensor that ops do not see. The answer is the same at
+        each call if the run made the tensor and its memory. Otherwise a storage offset is a guard,
+        and other facts refuse the recording."""
+        if ours(sys._getframe(2)) or what == "version" and self.tensors.has_cell_of(t):
+            return                           # such a version starts at 0 in each call
+        owner, is_from_run = self.owner_and_origin(t)
+        if what == "place in memory" and (owner is not None or not is_from_run):
+            # The strides of a view are known, so it is enough to compare its owner.
+            self.guard_offset(t if owner is None else owner)
+        elif not is_from_run or owner is not None and what != "history":
+            self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
+
+    def owner_and_origin(self, t: Base) -> tuple[Base | None, bool]:
+        """The tensor from outside whose memory a tensor shows, or None; did the run make the tensor
+        itself? `x.data` of a tensor that the run made has no value number of its own."""
         n = self.values.number(t._array)
         owner = self.outside.get(None if n is None else self.memory.get(n, n))
-        # what `.data` of a tensor from here gives has no number of its own
-        is_from_here = self.is_made(t) or n is not None and owner is None
-        if what == "place in memory" and (owner is not None or not is_from_here):
-            of = t if owner is None else owner           # views have fixed strides in it
-            try:
-                self.value(of)
-            except Refused as e:
-                self.refuse(e.reason)
-                return
-            self.places[id(of)] = of, place_of(of._array)
-            return
-        if not is_from_here or owner is not None and what != "history":
-            self.refuse(Memory(f"it asks for the {what} of a tensor from outside"))
+        return owner, t in self.tensors or n is not None and owner is None
+
+    def guard_offset(self, t: Base) -> None:
+        """Compare the storage offset of a tensor from outside."""
+        try:
+            self.value(t)
+        except Refused as e:
+            self.refuse(e.reason)
+        else:
+            self.guarded.compare_offset(t)
 
     def is_number(self, operand: Base) -> bool:
         """Does this operand stand for a number that the run passed to an op?"""
@@ -207,13 +221,13 @@ class Questions(Observer):
     def freed(self, node: Any) -> None:
         """A backward has freed what a node saved. A replay does not free what was saved before
         it."""
-        if node.released and node.seq < self.first:
+        if node.released and self.tensors.existed_before(node):
             self.refuse(Memory("it goes back through a graph that was made before the call, "
                                "and frees it"))
 
     def without_history(self, t: Base) -> None:
         """The run made this tensor, though its memory may be that of a tensor from outside."""
-        self.made[id(t)] = weakref.ref(t)
+        self.tensors.add(t)
 
     def handed_out(self, t: Base) -> None:
         """Somebody gets the memory of a tensor as a storage, which asks no questions."""
@@ -222,11 +236,11 @@ class Questions(Observer):
 
     def shown(self, t: Base) -> None:
         """A tensor becomes text: its numbers and the print options become guards."""
-        if t._node is not None and not self.is_made(t):
+        if t._node is not None and t not in self.tensors:
             self.refuse(
                 Prints("a tensor from outside with a history became text",
                        "Print x.detach(), or its number by .item()."))
-        self.settings.append(OPTIONS)
+        self.guarded.settings.append(OPTIONS)
         self.concretize(t)
 
     def array_is_shared(self, t: Base) -> None:
@@ -234,10 +248,10 @@ class Questions(Observer):
         if self.values.number(t._array) is None and id(t._array) not in self.reachable.by_array:
             if self.is_constant(t):
                 return
-            self.foreign[id(t._array)] = sys._getframe(2).f_code.co_name, where()
+            self.tensors.wrapped[id(t._array)] = sys._getframe(2).f_code.co_name, where()
         known = self.reachable.by_array.get(id(t._array))
-        if t._base is None and not self.is_made(t) and known is not t:
-            self.cells.append(t._cell)
+        if t._base is None and t not in self.tensors and known is not t:
+            self.tensors.version_cells.append(t._cell)
 
     def is_constant(self, t: Base) -> bool:
         """A tensor was wrapped around an array without a stand-in. If the run made the array, its
@@ -263,7 +277,7 @@ class Questions(Observer):
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
         """The stand-in for the array that shows a tensor's memory."""
-        if (self.notices_numbers or self.makes_generators or type(t) is not Tensor
+        if (self.code.notices_numbers or self.code.makes_generators or type(t) is not Tensor
                 or t._array.dtype not in FROM_NUMPY or t._array.dtype.kind == "V"):
             self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
             return None

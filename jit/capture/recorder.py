@@ -8,9 +8,8 @@ before is unknown, and refuses the recording. What the run makes is freed when e
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from types import CodeType, FrameType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whet import devices, dtypes
@@ -21,7 +20,7 @@ from whet.ops import registry
 from whet.ops.creation import copied
 from whet.random import Generator
 from whet.random_generator_events import Copied, Event, Made, SeedAsked, StateTold
-from whet.tensor_base import Base, Cell
+from whet.tensor_base import Base
 
 from ..program.value_layouts import Originals, Values
 from ..refusals.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
@@ -40,13 +39,16 @@ from ..values.varying_numbers import (
 from ..values.varying_texts import Texts
 from .calls_behind_gradients import CallsBehindGradients
 from .followed_sizes import FollowedSizes, Found
+from .guarded_facts import GuardedFacts
 from .memory_ceiling import COPIES, FEW
 from .numpy_arrays import Arrays
 from .purity import Watch
 from .random_streams import Streams
 from .reachable_tensors import ReachableTensors
 from .run_memory import RunMemory
+from .tensors_of_run import TensorsOfRun
 from .tried_code import TriedCode
+from .user_code import UserCode
 from .user_lines import user, where
 from .variation import Variation
 from .writes import Writes
@@ -81,16 +83,11 @@ class Recorder(Writes):
     """The observer of one run."""
 
     def __init__(self, reachable: Sequence[Base], variation: Variation = Variation(),
-                 watched: Sequence[Array] = (), notices_numbers: bool = False) -> None:
+                 watched: Sequence[Array] = (), code: UserCode = UserCode()) -> None:
         self.reachable = ReachableTensors(reachable, watched)
-        # see CodeFacts in names_in_code.py
-        self.notices_numbers, self.notices_truths = notices_numbers, False
-        self.makes_generators = False        # otherwise than where it is noticed
-        self.variation = variation
+        self.tensors = TensorsOfRun()
+        self.code, self.variation, self.guarded = code, variation, GuardedFacts()
         self.number_stand_ins = NumberStandIns()
-        self.places = {}                     # offsets of tensors in storages, if asked for
-        # ids of the tensors whose value is a guard
-        self.pinned: set[int] = set()
         self.nodes: list[Node] = []
         self.values, self.run_memory = Values(), RunMemory()
         # the layouts of values, and the values whose memory they are in
@@ -98,18 +95,10 @@ class Recorder(Writes):
         # value number -> the tensor that existed before; what these held
         self.outside: dict[int, Base] = {}
         self.originals = Originals(self.values)
-        self.made: dict[int, weakref.ref[Base]] = {}         # tensors made inside, by id
-        # id of an array that a tensor was wrapped around -> (by what, at which line)
-        self.foreign: dict[int, tuple[str, str]] = {}
         self.texts, self.streams, self.outside_draws = Texts(), Streams(), OutsideDraws()
         self.numpys = Arrays(self)
-        self.codes: Set[CodeType] = frozenset()              # the user's code
-        # the version cells of tensors that the run wrapped around arrays
-        self.cells: list[Cell] = []
         self.running: RunningOp | None = None
         self.in_control_flow = 0             # the nesting depth of control flow functions
-        # internal objects whose attributes were read and that the World does not watch
-        self.settings: list[Any] = []
         # calls that act outside of Python's state: see outside_calls.py
         self.acts: list[Call] = []
         self.outward: Outward | None = None  # makes and notes such calls
@@ -118,12 +107,10 @@ class Recorder(Writes):
         self.new_arguments: Set[int] = frozenset()
         self.followed = FollowedSizes()      # sizes that Python has read
         self.calls_behind_gradients = CallsBehindGradients()
-        self.runner: CodeType | None = None  # the code that calls the function
         # why the recording was refused; does that hold for some calls only?
         self.reason: Reason | None = None
         self.passing = False
         self.tried_code: TriedCode | None = None  # while code is tried
-        self.first = 0                       # the run's first node of a history
 
     # ---- values ----------------------------------------------------------------------------------
     def value(self, t: Base) -> int:
@@ -135,7 +122,7 @@ class Recorder(Writes):
             if before is None:
                 if t.is_meta:
                     raise Refused(NoElements())
-                made = self.foreign.get(id(a))
+                made = self.tensors.wrapped.get(id(a))
                 raise Refused(Foreign(a.shape, made) if made or modes.state.pending is None
                               else OlderGraph(a.shape))
             n = self.enter(a, before)
@@ -157,11 +144,6 @@ class Recorder(Writes):
         else:
             self.originals.note_first_use(n)
         return n
-
-    def is_made(self, t: Base) -> bool:
-        """Did the run make this tensor?"""
-        there = self.made.get(id(t))
-        return there is not None and there() is t
 
     def operands(self, inputs: Iterable[Any]) -> tuple[Any, ...]:
         return tuple([Ref(self.value(x)) if registry.is_tensor(x) else x for x in inputs])
@@ -227,10 +209,7 @@ class Recorder(Writes):
 
     # ---- what is observed ------------------------------------------------------------------------
     def __call__(self, op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Any:
-        # Else the user's code may run.
-        alone = op.ours and not modes.state.saved_hooks
-        return (Watch.unwatched(self.run, op, inputs, attrs) if alone else self.run(
-            op, inputs, attrs))
+        return self.unwatched_if_ours(op, self.run, op, inputs, attrs)
 
     def run(self, op: Op, inputs: tuple[Any, ...], attrs: Attrs) -> Any:
         """Run an op as eager does, and record it."""
@@ -306,11 +285,11 @@ class Recorder(Writes):
             known = self.values.number(t._array)
             if known is not None and ins and known == ins[0] and type(out) is not tuple:
                 # another tensor around the same array (detach)
-                self.made[id(t)] = weakref.ref(t)
+                self.tensors.add(t)
                 return
             if known is not None:
                 return self.refuse(f"{op.name} gave back one of its operands")
-            self.made[id(t)] = weakref.ref(t)
+            self.tensors.add(t)
             try:
                 outs.append(self.values.made(t._array, [x for x in ins if type(x) is Ref]))
             except (MemoryError, Refused) as e:
@@ -351,16 +330,16 @@ class Recorder(Writes):
 
     def goes_by(self, holder: Any) -> None:
         """Make the attributes of an internal object a guard."""
-        self.settings.append(holder)
+        self.guarded.settings.append(holder)
 
     def warns(self, message: str, category: type[Warning], stacklevel: int) -> bool:
         """Record a warning of ours; a replay repeats it."""
         frame: FrameType | None = sys._getframe(2)
         for _ in range(stacklevel - 1):
-            if frame is None or frame.f_code is self.runner:
+            if frame is None or frame.f_code is self.code.caller:
                 break
             frame = frame.f_back
-        if frame is None or frame.f_code is self.runner:
+        if frame is None or frame.f_code is self.code.caller:
             self.refuse(Prints("whet warns of the line that calls the traced function"))
             return False
         if self.outward is not None:

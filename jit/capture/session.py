@@ -40,6 +40,7 @@ from .released_gradients import ReleasedGradients
 from .run_times import RunTimes
 from .set_before_read import FirstUses, could_be_set_first
 from .state_before import StateBefore
+from .user_code import UserCode
 from .variation import Variation
 
 
@@ -241,22 +242,21 @@ class Session:
             world.run_begins()
         self.run = run = StateBefore(self.world, whole, self.leaves, flat.boxes, next_number())
         run.first_uses = self.first_uses()
-        self.rec = rec = Recorder(run.tensors, self.variation, whole.arrays,
-                                  self.learned.numbers_are_known)
+        code = UserCode(whole.codes, Session.observe.__code__, self.learned.numbers_are_known,
+                        whole.facts.notices_truths, whole.facts.makes_generators)
+        self.rec = rec = Recorder(run.tensors, self.variation, whole.arrays, code)
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
-        rec.notices_truths = whole.facts.notices_truths
-        rec.makes_generators = whole.facts.makes_generators
         rec.numpys.can_stand = not whole.solid
         rec.numpys.settings_are_guarded = "numpy" in self.world.settings
-        rec.first, rec.codes = run.first, whole.codes
+        rec.tensors.first_node = run.first
         rec.followed.counting = self.learned.counting
         rec.new_arguments = self.call.new_arguments | {
             id(t) for s, t in zip(self.world.slots, self.slots) if s.is_number}
         self.exchange_arguments()
         self.watch = Watch(whole, rec.refuse)
         self.watch.follows = self.variation.sizes
-        rec.runner = self.watch.runner = Session.observe.__code__
+        self.watch.runner = code.caller
         self.outward = Outward(rec, self.watch, self.world, self.slots)
         self.swapped = Swapped(self.world, self.slots, self.outward)
         self.outward.plainly = functools.partial(

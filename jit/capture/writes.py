@@ -18,7 +18,6 @@ from whet.tensor_base import Base, Cell
 from ..refusals.reasons import InPlaceShape, Memory, OfNumPy
 from ..refusals.recording_errors import Refused
 from ..values.varying_numbers import attributes_without_numbers
-from .purity import Watch
 from .questions import Questions
 from .user_lines import where
 
@@ -32,9 +31,7 @@ class Writes(Questions):
     def inplace(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """Write to a tensor, or change what it is, and record it. This is unwatched if it calls no
         user code."""
-        alone = op.ours and not modes.state.saved_hooks
-        return (Watch.unwatched(self.write, op, t, args, attrs) if alone
-                else self.write(op, t, args, attrs))
+        return self.unwatched_if_ours(op, self.write, op, t, args, attrs)
 
     def write(self, op: Op, t: Base, args: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """Write as eager does, and note it."""
@@ -54,7 +51,7 @@ class Writes(Questions):
         if self.numpys.frozen(root, t._array):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
-        if (modes.state.flags & modes.GRAD and not self.is_made(base)
+        if (modes.state.flags & modes.GRAD and base not in self.tensors
                 and any(registry.is_tensor(x) and wants_gradient(x) for x in (t, *args))):
             self.refuse(
                 Memory("what carries gradients is written to a tensor that was there before"))
@@ -69,16 +66,15 @@ class Writes(Questions):
         if op.may_fail:
             self.run_memory.released.look(len(self.nodes))
         self.nodes.append(Write(op, ins, attrs, where(), (t._cell,)))
-        if t._node is not node and not self.is_made(t):
+        if t._node is not node and t not in self.tensors:
             self.refuse(Memory("a tensor that was there before got a history"))
         return t
 
     def update(self, op: Op, targets: Sequence[Base], others: Sequence[Any],
                attrs: Mapping[str, Any]) -> bool:
         """Write to several tensors by one op, and record it."""
-        alone = op.ours and not modes.state.saved_hooks
-        return (Watch.unwatched(self.write_all, op, targets, others, attrs) if alone
-                else self.write_all(op, targets, others, attrs))
+        done: bool = self.unwatched_if_ours(op, self.write_all, op, targets, others, attrs)
+        return done
 
     def write_all(self, op: Op, targets: Sequence[Base], others: Sequence[Any],
                   attrs: Mapping[str, Any]) -> bool:
@@ -107,7 +103,7 @@ class Writes(Questions):
     def reshape(self, op: Op, t: Base, attrs: Mapping[str, Any]) -> Any:
         """Change the shape of a tensor in place. A tensor that the run made becomes another
         value."""
-        made = (self.tried_code is None and self.is_made(t) and t._base is None
+        made = (self.tried_code is None and t in self.tensors and t._base is None
                 and self.values.number(t._array) is not None
                 and not _shares_versions(t, self.outside))
         if made and op.is_view:

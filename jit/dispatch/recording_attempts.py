@@ -345,9 +345,9 @@ class FirstRecording(Session):
     def fix_decided_numbers(self) -> bool:
         """Compare those varying numbers at each call on which Python decided in this run. Were
         there any?"""
-        rec = self.rec
-        paths = [path for path, t in self.call.flat.numbers.items() if id(t) in rec.pinned]
-        bound = [s.spot.key for s, t in zip(self.world.slots, self.slots) if id(t) in rec.pinned]
+        pinned = self.rec.guarded.numbers
+        paths = [path for path, t in self.call.flat.numbers.items() if id(t) in pinned]
+        bound = [s.spot.key for s, t in zip(self.world.slots, self.slots) if id(t) in pinned]
         self.learned.arguments.fix(paths)
         self.learned.fix(bound)
         return bool(paths or bound)

@@ -84,7 +84,7 @@ class Findings:
             *rec.number_stand_ins.tensors,
         ]
         ids = {id(t) for t in kept}
-        others = [ref for i, ref in rec.made.items() if i not in ids]
+        others = rec.tensors.but_for(ids)
         loose = escaped(others, leaves_of([t._node for _, t in results.freed], first))
         if loose is not None:
             raise Refused(
@@ -128,7 +128,7 @@ class Findings:
 
     def places(self) -> list[Any]:
         """Where outside tensors begin in their storages, as far as the run has read it."""
-        return [(self.source_of(t), place) for t, place in self.rec.places.values()]
+        return [(self.source_of(t), place) for t, place in self.rec.guarded.offsets.values()]
 
     def sharing(self) -> list[Any]:
         """Pairs of sources of tensors that wrap the same array."""

@@ -19,7 +19,7 @@ from ..guards.places import Change
 def recomputed(changes: Collection[Change], rec: Any, inputs: Collection[int]) -> set[Any]:
     """The keys of the changes of such attributes among those of a run; none where it reads one of
     them first. `inputs`: the values that a call brings."""
-    found = {c.key: c for c in changes if is_of_tensors(c) and rec.is_made(c.now)}
+    found = {c.key: c for c in changes if is_of_tensors(c) and c.now in rec.tensors}
     before = {id(c.before) for c in found.values()}
     if any(id(t) in before for t in rec.outside.values()):
         return set()

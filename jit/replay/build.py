@@ -46,8 +46,8 @@ def build(session: Any, found: Any, like: Any) -> Recording:
     program = _program(session, found, back, values, like)
     inputs, overlaps = _inputs(found, program)
     guards = _guards(session, found, program, inputs)
-    if rec.settings:
-        session.world.watch(rec.settings)
+    if rec.guarded.settings:
+        session.world.watch(rec.guarded.settings)
     is_doubtful = bool(found.left) and not session.run.alone()
     session.run.release(rec)
     rec.run_memory.ceiling.make_room(memory.taken(program.arena))

@@ -155,7 +155,7 @@ class OutsideDraws:
         if rec.outward is not None:
             rec.outward.watch.random_is_noted()
         t = _as_tensor(y)
-        stands = t is None or not rec.notices_numbers and (
+        stands = t is None or not rec.code.notices_numbers and (
             rec.lists(t) if type(y) is list else varies(y) or rec.numpys.can_stand)
         if not stands or t is None and type(y) not in COMPARED \
                 or not all(map(_is_constant, [*args, *kwargs.values()])):

@@ -279,7 +279,7 @@ def combine(name: str, a: Any, b: Any) -> Any:
         else:
             made = FUNCTIONS[name](_wide(a), _wide(b))
     result = Number(value, made, rec := recorder_of(number), bound)
-    return guarded_value(result) if name in COMPARISONS and rec.notices_truths else result
+    return guarded_value(result) if name in COMPARISONS and rec.code.notices_truths else result
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
