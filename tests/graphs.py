@@ -166,6 +166,6 @@ def recorded(fn, tensors):
         Input(rec.value(t), f"argument {i}", f"x{i}")
         for i, t in enumerate({id(t): t for t in tensors}.values())]
     results = [rec.value(t) for t in out]
-    p = builder.build(rec.nodes, rec.arrays, [x.value for x in inputs], results)
-    return (*(Graph.of(nodes, rec.arrays, inputs, [(v, "") for v in results], "f")
+    p = builder.build(rec.nodes, rec.values.arrays, [x.value for x in inputs], results)
+    return (*(Graph.of(nodes, rec.values.arrays, inputs, [(v, "") for v in results], "f")
               for nodes in (rec.nodes, p.nodes)), p, out)

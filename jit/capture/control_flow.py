@@ -72,7 +72,7 @@ def cond(rec: Recorder, pred: Base, true_fn: Callable[..., Any], false_fn: Calla
                 other, nodes = attempt(rec, false_fn if answer else true_fn, operands)
                 others = own_values(rec, other, nodes)
                 if control_flow.structure(other) != control_flow.structure(out) or any(
-                        layout_key(rec.arrays[a]) != layout_key(rec.arrays[b])
+                        layout_key(rec.values.arrays[a]) != layout_key(rec.values.arrays[b])
                         for a, b in zip(results, others)):
                     raise NotANode("the branches give other shapes, types or layouts")
                 mine, theirs = build(rec, taken, results), build(rec, nodes, others)
@@ -163,7 +163,7 @@ class NotedRounds:
 
     def layouts(self, values: Iterable[int]) -> list[tuple[Any, ...]]:
         """The layouts of values."""
-        return [layout_key(self.rec.arrays[n]) for n in values]
+        return [layout_key(self.rec.values.arrays[n]) for n in values]
 
     def tried(self, body_fn: Callable[..., Any],
               start: Sequence[int]) -> tuple[list[Node], list[int]]:
@@ -200,7 +200,7 @@ def build(rec: Recorder, nodes: Sequence[Node], results: Iterable[int]) -> Body:
     if rec.values.devices:
         raise NotANode("it works on a device")
     with unseen():
-        return Body(rec.arrays, nodes, results)
+        return Body(rec.values.arrays, nodes, results)
 
 
 def verify(rec: Recorder, body: Body) -> None:
@@ -244,6 +244,6 @@ def form(rec: Recorder, nodes: Sequence[Node], carried: Sequence[int],
         out.append(
             (n.kind, n.op, tuple(map(name, n.ins)),
              value_key(dict(n.attrs)),
-             value_key(n.value), tuple(layout_key(rec.arrays[o]) for o in n.outs)))
+             value_key(n.value), tuple(layout_key(rec.values.arrays[o]) for o in n.outs)))
         names.update((o, (k, i)) for i, o in enumerate(n.outs))
     return out, [names.get(n, n) for n in results]

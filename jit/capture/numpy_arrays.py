@@ -130,7 +130,7 @@ class Arrays:
     def root(self, x: Array) -> int:
         """The value whose memory a stand-in shows."""
         n = self.rec.value(tensor_of(x))
-        return self.rec.memory.get(n, n)
+        return self.rec.values.root(n)
 
     def pin(self, x: Array) -> None:
         """Make an array's numbers a guard, because Python continues from them."""
@@ -281,7 +281,7 @@ class Arrays:
         if self.rec.reason:
             return made
         for t in snapshot:                   # a copy, where NumPy shows memory
-            self.snapshots.add(self.rec.memory.get(n := self.rec.value(t), n))
+            self.snapshots.add(self.rec.values.root(self.rec.value(t)))
         out = []
         results = results if type(results) is tuple else (results,)
         for y, t in zip(several(made), results, strict=True):

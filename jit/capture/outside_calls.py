@@ -360,7 +360,7 @@ class Outward:
         rec = self.rec
 
         def root(n: int) -> int | str:
-            n = rec.memory.get(n, n)
+            n = rec.values.root(n)
             return "outside" if n in rec.outside else n
         return any(root(x) == root(rec.value(t)) for n in rec.nodes[after:] for x in n.written())
 

@@ -202,7 +202,7 @@ class Questions(Observer):
         """The tensor from outside whose memory a tensor shows, or None; did the run make the tensor
         itself? `x.data` of a tensor that the run made has no value number of its own."""
         n = self.values.number(t._array)
-        owner = self.outside.get(None if n is None else self.memory.get(n, n))
+        owner = None if n is None else self.outside.get(self.values.root(n))
         return owner, t in self.tensors or n is not None and owner is None
 
     def guard_offset(self, t: Base) -> None:
@@ -272,8 +272,8 @@ class Questions(Observer):
     def shows_an_array(self, t: Base) -> bool:
         """Is a tensor in the memory of an array that other code holds?"""
         n = self.values.number(t._array)
-        return (id(t) in self.reachable.borrowed
-                or self.memory.get(n, n) in self.reachable.laid_around)
+        root = None if n is None else self.values.root(n)
+        return id(t) in self.reachable.borrowed or root in self.reachable.laid_around
 
     def exposed(self, t: Base) -> numpy_stand_in.Array | None:
         """The stand-in for the array that shows a tensor's memory."""

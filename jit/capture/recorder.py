@@ -90,8 +90,6 @@ class Recorder(Writes):
         self.number_stand_ins = NumberStandIns()
         self.nodes: list[Node] = []
         self.values, self.run_memory = Values(), RunMemory()
-        # the layouts of values, and the values whose memory they are in
-        self.arrays, self.memory = self.values.arrays, self.values.memory
         # value number -> the tensor that existed before; what these held
         self.outside: dict[int, Base] = {}
         self.originals = Originals(self.values)
@@ -154,12 +152,12 @@ class Recorder(Writes):
         roots: dict[int, bool] = {}
         for n in self.nodes:
             if (n.kind == "op" and n.op is not None and n.op.random
-                    or any(x in found or self.memory.get(x, x) in roots for x in n.refs())):
+                    or any(x in found or self.values.root(x) in roots for x in n.refs())):
                 found.update(n.outs)
                 if n.written():
-                    roots.update((self.memory.get(x, x), True) for x in n.written())
-                    found.update(k for k in range(len(self.arrays))
-                                 if self.memory.get(k, k) in roots)
+                    roots.update((self.values.root(x), True) for x in n.written())
+                    found.update(k for k in range(len(self.values.arrays))
+                                 if self.values.root(k) in roots)
         return found
 
     def forget(self, values: Iterable[int]) -> None:
@@ -296,7 +294,7 @@ class Recorder(Writes):
                 self.refuse(e.reason if isinstance(e, Refused) else Large(str(e)))
                 return
             if op.is_view:
-                self.memory[outs[-1]] = self.memory.get(ins[0], ins[0])
+                self.values.memory[outs[-1]] = self.values.root(ins[0])
                 if op.reach and t._array.size and not self.values.inside(outs[-1]):
                     self.refuse(Memory(f"{op.name} shows memory outside of the tensor that the "
                                        "function was given"))

@@ -137,7 +137,7 @@ def attempt(rec: Recorder, fn: Callable[..., Any],
         raise Stop(reason)
     at = len(rec.nodes)
     around = rec.tried_code                       # tried code may come to another cond
-    rec.tried_code = TriedCode(stop, len(rec.arrays))
+    rec.tried_code = TriedCode(stop, len(rec.values.arrays))
     try:
         with warnings.catch_warnings(record=True) as warned, Careful(before.world, stop):
             warnings.simplefilter("always")

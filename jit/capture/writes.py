@@ -47,7 +47,7 @@ class Writes(Questions):
             return pointwise_family.inplace(op, t, args, attrs)
         if self.tried_code is not None and not self.own(ins[0]):
             self.tried_code.stop("it writes to a tensor that was there before")
-        root = self.memory.get(ins[0], ins[0])
+        root = self.values.root(ins[0])
         if self.numpys.frozen(root, t._array):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
@@ -87,7 +87,7 @@ class Writes(Questions):
         except Refused as e:
             self.refuse(e.reason)
             return False
-        roots = [self.memory.get(n, n) for n in ins[:len(targets)]]
+        roots = [self.values.root(n) for n in ins[:len(targets)]]
         if any(map(self.numpys.frozen, roots, [t._array for t in targets])):
             return False
         for t, root in zip(targets, roots, strict=True):

@@ -91,7 +91,7 @@ class Comparison(Session):
             self.recordings.drop(known)
             self.refusals.failed(self.call.key, error)
         elif self.run.alone():
-            was, now = recheck.Steps.of(known), recheck.Steps(rec.nodes, rec.arrays)
+            was, now = recheck.Steps.of(known), recheck.Steps(rec.nodes, rec.values.arrays)
             if recheck.parting(was, now) is not recheck.OTHER_WAY:
                 self.distrust(error)
 

@@ -261,7 +261,7 @@ class Results:
 
     def base(self, x: Any, n: int) -> Recipe:
         """What a view of value `n` is a view of."""
-        owner = self.rec.outside.get(self.rec.memory.get(n, n))
+        owner = self.rec.outside.get(self.rec.values.root(n))
         if (owner is not None and owner._base is x._base and self.source_of(x._base) is None
                 and self.source_of(owner) is not None):
             return Found(BaseOf(self.source_of(owner)))

@@ -34,12 +34,12 @@ def is_of_tensors(c: Change) -> bool:
 def goes_by(rec: Any, value: int, inputs: Collection[int]) -> bool:
     """Does a value of a run go by inputs, or by random numbers? What is written to its memory
     counts, whenever it was written."""
-    root = rec.memory.get
-    needed = {root(value, value)}
+    root = rec.values.root
+    needed = {root(value)}
     for n in reversed(rec.nodes):
-        made = {root(x, x) for x in (*n.outs, *n.written())}
+        made = {root(x) for x in (*n.outs, *n.written())}
         if made & needed:
             if n.kind == "draw" or n.op is not None and n.op.random:
                 return True
-            needed.update(root(x, x) for x in n.refs())
-    return not needed.isdisjoint(root(x, x) for x in inputs)
+            needed.update(root(x) for x in n.refs())
+    return not needed.isdisjoint(root(x) for x in inputs)

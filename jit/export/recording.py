@@ -65,7 +65,7 @@ class Recorded:
         rec = run.rec
         for index in rec.values.devices.values():
             raise Refused(OnDevice(index))
-        self.nodes, self.arrays = list(rec.nodes), list(rec.arrays)
+        self.nodes, self.arrays = list(rec.nodes), list(rec.values.arrays)
         self.followed = rec.followed if run.variation.sizes and not rec.followed.lost else None
         self.inputs = [rec.value(t) for t in run.arguments.tensors]
         self.input_names = run.arguments.names
@@ -196,7 +196,7 @@ class ExportSession(Session):
         if found.draws or rec.outside_draws.made:
             raise Refused(DrawsNumbers("it draws random numbers"))
         for n in rec.nodes:
-            for root in [rec.memory.get(x, x) for x in n.written()]:
+            for root in [rec.values.root(x) for x in n.written()]:
                 if root in rec.outside:
                     raise Refused(WritesOutside(f"it writes to {self.called(found, root)}", n.line))
         if found.effects.bumps or found.grads or found.effects.marks:

@@ -181,11 +181,11 @@ class Backward:
         if not set(holders).issuperset(self.saved):
             raise Refused(PythonBackward("its backward reads more than was saved for it"))
         # what eager saved in vain counts too where it can be written to: its backward says so
-        within = {rec.memory.get(n, n) for n in (*values, *rec.outside)}
+        within = {rec.values.root(n) for n in (*values, *rec.outside)}
         # a backward may read anything
         asked = is_partial or any(run.may_miss() for run in runs.values())
         self.saved += [n for n in holders if n is not None and n not in self.saved
-                       and (asked or rec.memory.get(n, n) in within)]
+                       and (asked or rec.values.root(n) in within)]
 
     def divide(self, rec: Recorder, values: Sequence[int], runs: dict[Some, BackwardRun],
                like: Backward | None) -> None:
@@ -193,7 +193,7 @@ class Backward:
         given_on = {n for run in runs.values() for n in run.values.values()}
         # what was written to later cannot be computed with again
         forward = Forward(
-            rec.nodes, rec.arrays, list(rec.outside), values, self.saved, given_on)
+            rec.nodes, rec.values.arrays, list(rec.outside), values, self.saved, given_on)
         self.part: Partition | None = None if self.is_stale else pipeline.divided(
             forward, [run.nodes for run in runs.values()], rec.values.copied,
             None if like is None else like.choice)
@@ -207,7 +207,7 @@ class Backward:
             self.saved, self.dropped, again = part.kept, part.dropped, part.recomputation()
             self.keepers = part.keepers(self.history.holders)
         self.computed_again = len(again)     # operations
-        types = {o: Type.of(rec.arrays[o]) for n in again for o in n.outs}
+        types = {o: Type.of(rec.values.arrays[o]) for n in again for o in n.outs}
         self.graph: GraphMaker | GraphAtSizes = GraphMaker(
             self.history, self.saved, self.dropped, again, types)
 

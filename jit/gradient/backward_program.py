@@ -117,7 +117,7 @@ class BackwardProgram:
                        if origin[n] in self.program.outside or roots.count(origin[n]) > 1}
         # The layout of eager's results follows the layout of the incoming gradients.
         self.layouts: dict[Strides, dict[int, Type]] = {
-            tuple([rec.arrays[n].strides for n in self.incoming]): {}}
+            tuple([rec.values.arrays[n].strides for n in self.incoming]): {}}
         # Gradients that are spread over all elements, as a sum's is, have strides of 0. Where eager
         # lays what it finds of some as the program does, it does so at any sizes.
         self.spread: set[tuple[bool, ...]] = set()
@@ -135,7 +135,7 @@ class BackwardProgram:
         env = self.program(list(inputs.values()))
         if not all(digest(env[n]) == d for n, d in run.digests.items()):
             from ..program.reproducer import report  # seldom needed
-            small = report(self.program.recorded, rec.arrays, inputs, run.digests)
+            small = report(self.program.recorded, rec.values.arrays, inputs, run.digests)
             raise Wrong(f"a replay of its backward gives other bits: {small}")
 
     def learn(self, gradients: Sequence[Any], found: dict[int, Any]) -> None:

@@ -85,7 +85,7 @@ class Values:
     def __init__(self) -> None:
         # stand-ins; of what was there before, the arrays
         self.arrays: list[Array] = []
-        # value that is a view -> the value whose memory it shows
+        # value that is a view -> the value whose memory it shows, which is no view
         self.memory: dict[int, int] = {}
         # weak references to the arrays
         self.real: list[Callable[[], Array | None]] = []
@@ -105,6 +105,10 @@ class Values:
         """The number of an array, or None."""
         n = self.numbers.get(id(a))
         return n if n is not None and self.real[n]() is a else None
+
+    def root(self, n: int) -> int:
+        """The value whose memory a view shows; the value itself if it is no view."""
+        return self.memory.get(n, n)
 
     def array(self, n: int) -> Array | None:
         """The array of a value; None if eager has freed it."""

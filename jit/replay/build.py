@@ -156,7 +156,7 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
     if session.is_of_the_family:
         def of_family() -> Program | None:
             return families.program(like, nodes, rec.nodes, found.outside, values,
-                                    session.call.flat.leaves, rec.arrays)
+                                    session.call.flat.leaves, rec.values.arrays)
         made = of_family() if affords is None else ordered_kernels.once_ready(of_family, affords)
         if made is not None:
             return made

@@ -45,7 +45,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     origins = NumberOrigins(rec.followed.values, read_numbers, rec.followed.rests,
                             rec.calls_behind_gradients.found)
     made = parts_builder.build_in_parts(
-        nodes, rec.arrays, outside, values, options, origins,
+        nodes, rec.values.arrays, outside, values, options, origins,
         [r.program for r in known if r.program.goes_by_counts])
     if made is None or back is None:
         return made
@@ -60,7 +60,7 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
 
 def counts_new_data(rec: Recorder, nodes: Sequence[Node]) -> bool:
     """Does an argument that differs at each call decide a size?"""
-    return any(is_counted(node, rec.arrays) and is_new_data(rec, x)
+    return any(is_counted(node, rec.values.arrays) and is_new_data(rec, x)
                for node in nodes for x in node.refs())
 
 

@@ -17,7 +17,7 @@ def compare(session: Any, found: Any, r: Any) -> bool:
         return False
     was = recheck.WholeRun.of(r)
     sources = dict(zip(found.outside, map(found.source_of, rec.outside.values())))
-    now = recheck.WholeRun(rec.nodes, rec.arrays, sources, found.effects, found.positions)
+    now = recheck.WholeRun(rec.nodes, rec.values.arrays, sources, found.effects, found.positions)
     difference = recheck.difference(was, now)
     if difference is recheck.OTHER_WAY:
         return False

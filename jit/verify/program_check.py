@@ -54,7 +54,8 @@ class ProgramCheck:
                 raise Wrong(f"a replay on a device {what}")
             from ..program.reproducer import report  # It is seldom needed.
             small = report(
-                rec.nodes, rec.arrays, {n: originals[n] for n in self.outside}, values.values()
+                rec.nodes, rec.values.arrays, {n: originals[n] for n in self.outside},
+                values.values()
             )
             raise Wrong(f"a replay {what}: {small}")
         return made
@@ -130,7 +131,7 @@ def overlapping(pattern: Any) -> list[set[int]]:
 def copied_together(rec: Any, numbers: list[int], group: set[int]) -> dict[int, Any]:
     """Copies of arrays that overlap, in one block. Of one that was met later the copy may be of
     what others wrote: it is made first."""
-    spans = [span(rec.arrays[numbers[i]]) for i in group]
+    spans = [span(rec.values.arrays[numbers[i]]) for i in group]
     low, high = min(at for at, _ in spans), max(at for _, at in spans)
     homes = {rec.values.devices.get(numbers[i]) for i in group}
     home, made = homes.pop(), {}
@@ -138,7 +139,7 @@ def copied_together(rec: Any, numbers: list[int], group: set[int]) -> dict[int, 
     room = (memory.empty(size, np.uint8) if home is None
             else devices.beyond.filled(home, (size,), np.dtype(np.uint8), None))
     for i in sorted(group, key=lambda i: numbers[i], reverse=True):
-        a = rec.arrays[numbers[i]]
+        a = rec.values.arrays[numbers[i]]
         at = address(a) - low + low % ALIGNED
         made[i] = (np.ndarray(a.shape, a.dtype, room, at, a.strides) if home is None
                    else devices.beyond.within(room, at, a))
