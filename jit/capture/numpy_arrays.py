@@ -123,7 +123,7 @@ class Arrays:
     def new_stand_in(self, real: Any, tensor: Base, snapshot: bool = False) -> Array:
         """A stand-in for an array or for a NumPy number; `tensor` wraps the same memory."""
         x = stand_for(real, tensor, self.rec, Provenance(snapshot))
-        self.rec.number_stand_ins.tensors.append(tensor)
+        self.rec.stand_ins.numbers.tensors.append(tensor)
         self.stand_ins.append(weakref.ref(x))
         return x
 
@@ -188,7 +188,7 @@ class Arrays:
         self.known.clear()
         reclaim([(r, real_of(x)) for r in self.stand_ins if (x := r()) is not None])
         if hasattr(self, "rec"):             # the run is over
-            del self.rec.numpys, self.rec
+            del self.rec.stand_ins.arrays, self.rec
 
     # ---- calls -----------------------------------------------------------------------------------
     def operand(self, x: Any) -> tuple[str, Base] | None:

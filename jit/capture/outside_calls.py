@@ -104,9 +104,9 @@ class Outward:
 
     def make(self, x: Any) -> Any:
         if type(x) is np.ndarray:
-            return self.rec.numpys.stand_in(x)
+            return self.rec.stand_ins.arrays.stand_in(x)
         if isinstance(x, KINDS) and x in MAKERS:
-            return Function(x, self, functools.partial(self.rec.numpys.make, x))
+            return Function(x, self, functools.partial(self.rec.stand_ins.arrays.make, x))
         if (path := scipy_functions.path_of(x)) is not None:
             return Function(x, self, functools.partial(self.computed, path, x))
         if isinstance(x, functools.partial):
@@ -158,7 +158,7 @@ class Outward:
 
     def drawn(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Draw from a generator that is not ours."""
-        return self.given(self.rec.outside_draws.draw(self.rec, method, args, kwargs))
+        return self.given(self.rec.stand_ins.draws.draw(self.rec, method, args, kwargs))
 
     def unseen(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a compiled function, which could do anything."""
@@ -243,7 +243,8 @@ class Outward:
     def texts(self, args: Sequence[Any], *, result_is_used: bool = False) -> Sequence[Any]:
         """The arguments, with Texts in place of strings into which Numbers were formatted."""
         frame = self.rec.user()
-        return args if frame is None else self.rec.texts.arguments(frame, args, result_is_used)
+        texts = self.rec.stand_ins.texts
+        return args if frame is None else texts.arguments(frame, args, result_is_used)
 
     def print(self, *args: Any, **kwargs: Any) -> None:
         """print()"""

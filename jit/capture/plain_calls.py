@@ -59,7 +59,7 @@ def _unrecorded(outward: Outward, reason: Reason, thread: int, f: Any, *args: An
     plainly, outward.plainly = outward.plainly, None
     try:
         with nullcontext() if plainly is None else plainly():
-            reclaim([(x, None) for x in outward.rec.number_stand_ins.numbers])
+            reclaim([(x, None) for x in outward.rec.stand_ins.numbers.numbers])
             return called_plainly(f, args, kwargs)[0]
     finally:
         outward.plainly = plainly if outward.rec.outward is outward else None

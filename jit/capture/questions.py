@@ -24,14 +24,14 @@ from whet.tensor_base import Base
 
 from ..refusals.reasons import HandsOut, Memory, Prints, Raises, TooManyNumbers
 from ..refusals.recording_errors import Refused
-from ..stand_ins.number_stand_ins import NumberStandIns
 from ..stand_ins.numpy_stand_in import scalars_as_numbers
 from ..values.array_facts import takes
 from ..values.code_origin import ours
 from ..values.varying_numbers import EXACT, NUMBERS, SAFE, Number, guarded_value, value_of
 from .guarded_facts import GuardedFacts
-from .numpy_arrays import COMPARED, Arrays
+from .numpy_arrays import COMPARED
 from .purity import Watch
+from .stand_ins_of_run import StandIns
 from .tensors_of_run import TensorsOfRun
 from .user_lines import where
 
@@ -49,8 +49,7 @@ class Questions(Observer):
     """The part of a recorder that answers Python's questions."""
     tensors: TensorsOfRun
     guarded: GuardedFacts
-    number_stand_ins: NumberStandIns
-    numpys: Arrays
+    stand_ins: StandIns
 
     def unwatched_if_ours(self, op: Op, run: Callable[..., Any], *args: Any) -> Any:
         """Call `run`, which computes an op. This is unwatched, unless the user's code may run
@@ -87,7 +86,7 @@ class Questions(Observer):
     def without_scalars(self, inputs: tuple[Any, ...],
                         attrs: Mapping[str, Any]) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
         """Operands and attributes with Python's numbers, which may vary, in place of NumPy's."""
-        if not self.numpys.stand_ins:
+        if not self.stand_ins.arrays.stand_ins:
             return inputs, attrs
         return (tuple(map(scalars_as_numbers, inputs)),
                 {name: scalars_as_numbers(x) for name, x in attrs.items()})
@@ -105,7 +104,7 @@ class Questions(Observer):
             kernel, number, t = op.plan(arrays)
             with modes.no_grad():
                 made = [
-                    self.number_stand_ins.as_operand(
+                    self.stand_ins.numbers.as_operand(
                         x, FROM_NUMPY[op._number(value_of(x), number, t).dtype])
                     if type(x) in NUMBERS and t.category != COMPLEX else x for x in inputs]
             # Where tensors must be of one type, a number is none that is of another.
@@ -157,7 +156,7 @@ class Questions(Observer):
         x, bound = found
         with modes.no_grad():
             parts = x.unbind()
-        self.number_stand_ins.tensors.append(x)  # that these are parts of
+        self.stand_ins.numbers.tensors.append(x)  # that these are parts of
         made: list[Any] = [Number(value, part, self, bound)
                            for value, part in zip(x._array.tolist(), parts, strict=True)]
         for n in reversed(shape[1:]):
@@ -216,7 +215,7 @@ class Questions(Observer):
 
     def is_number(self, operand: Base) -> bool:
         """Does this operand stand for a number that the run passed to an op?"""
-        return self.number_stand_ins.is_operand(operand)
+        return self.stand_ins.numbers.is_operand(operand)
 
     def freed(self, node: Any) -> None:
         """A backward has freed what a node saved. A replay does not free what was saved before
@@ -265,7 +264,7 @@ class Questions(Observer):
                 or not a.flags.c_contiguous or any(x is a.base for x in self.reachable.watched)):
             return False
         self.note(registry.REGISTRY["constant"], (), {"array": a}, t)
-        self.numpys.handed.append((a, a.tobytes()))
+        self.stand_ins.arrays.handed.append((a, a.tobytes()))
         self.reachable.laid_around.add(self.values.number(a))
         return True
 
@@ -282,7 +281,7 @@ class Questions(Observer):
             self.refuse(HandsOut("a tensor's memory was handed to NumPy"))
             return None
         t._shared().shown = 1
-        x = self.numpys.of(t)
+        x = self.stand_ins.arrays.of(t)
         return None if self.reason else x
 
     def concretize(self, t: Base) -> None:

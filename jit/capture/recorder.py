@@ -25,8 +25,6 @@ from whet.tensor_base import Base
 from ..program.value_layouts import Originals, Values
 from ..refusals.reasons import Foreign, Large, Memory, OlderGraph, Prints, Raises, Reason, Settings
 from ..refusals.recording_errors import NoElements, Refused
-from ..stand_ins.number_stand_ins import NumberStandIns
-from ..stand_ins.outside_draws import OutsideDraws
 from ..stand_ins.repeatable_call import Call, nothing
 from ..values.code_origin import calls_only_ours
 from ..values.varying_numbers import (
@@ -36,16 +34,14 @@ from ..values.varying_numbers import (
     value_of,
     without_numbers,
 )
-from ..values.varying_texts import Texts
 from .calls_behind_gradients import CallsBehindGradients
 from .followed_sizes import FollowedSizes, Found
 from .guarded_facts import GuardedFacts
 from .memory_ceiling import COPIES, FEW
-from .numpy_arrays import Arrays
 from .purity import Watch
-from .random_streams import Streams
 from .reachable_tensors import ReachableTensors
 from .run_memory import RunMemory
+from .stand_ins_of_run import StandIns
 from .tensors_of_run import TensorsOfRun
 from .tried_code import TriedCode
 from .user_code import UserCode
@@ -87,14 +83,12 @@ class Recorder(Writes):
         self.reachable = ReachableTensors(reachable, watched)
         self.tensors = TensorsOfRun()
         self.code, self.variation, self.guarded = code, variation, GuardedFacts()
-        self.number_stand_ins = NumberStandIns()
+        self.stand_ins = StandIns(self)
         self.nodes: list[Node] = []
         self.values, self.run_memory = Values(), RunMemory()
         # value number -> the tensor that existed before; what these held
         self.outside: dict[int, Base] = {}
         self.originals = Originals(self.values)
-        self.texts, self.streams, self.outside_draws = Texts(), Streams(), OutsideDraws()
-        self.numpys = Arrays(self)
         self.running: RunningOp | None = None
         self.in_control_flow = 0             # the nesting depth of control flow functions
         # calls that act outside of Python's state: see outside_calls.py
@@ -314,7 +308,7 @@ class Recorder(Writes):
         """Record a random draw; each replay draws again."""
         self.stop_tried_code("it draws random numbers")
         (shape,), sizes = self.followed.arrived(shape=without_numbers(tuple(shape)))
-        stream = self.streams.drawn(generator, op.blocks(shape))
+        stream = self.stand_ins.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
         self.note(op, (), dict(shape=shape, generator=stream), out, (seed, offset))
@@ -346,13 +340,13 @@ class Recorder(Writes):
 
     def positioned(self, generator: Generator, event: Event) -> bool:
         """A generator is moved: record the event."""
-        if isinstance(event, SeedAsked) and not self.streams.note(generator, event):
-            origin: Any = self.streams.at(generator).origin
+        if isinstance(event, SeedAsked) and not self.stand_ins.streams.note(generator, event):
+            origin: Any = self.stand_ins.streams.at(generator).origin
             self.read(lambda: origin._seed)
             return True
         if not isinstance(event, Made | Copied | StateTold):
             self.stop_tried_code("it positions random numbers")
-        return self.streams.note(generator, event)
+        return self.stand_ins.streams.note(generator, event)
 
 
 def _modest(a: Array) -> bool:

@@ -247,8 +247,8 @@ class Session:
         self.rec = rec = Recorder(run.tensors, self.variation, whole.arrays, code)
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
-        rec.numpys.can_stand = not whole.solid
-        rec.numpys.settings_are_guarded = "numpy" in self.world.settings
+        rec.stand_ins.arrays.can_stand = not whole.solid
+        rec.stand_ins.arrays.settings_are_guarded = "numpy" in self.world.settings
         rec.tensors.first_node = run.first
         rec.followed.counting = self.learned.counting
         rec.new_arguments = self.call.new_arguments | {
@@ -297,9 +297,10 @@ class Session:
     def array_of(self, flat: FlatArguments, x: Any) -> Any:
         """The stand-in for a NumPy array, or for a NumPy number, among the arguments."""
         if type(x) is np.ndarray:
-            return self.rec.numpys.stand_in(x, has_tensor=True)
+            return self.rec.stand_ins.arrays.stand_in(x, has_tensor=True)
         known = flat.arrays is not None and flat.arrays.get(id(x)) is x
-        return self.rec.numpys.given_number(x, flat.leaves[flat.met[id(x)]]) if known else x
+        return (self.rec.stand_ins.arrays.given_number(x, flat.leaves[flat.met[id(x)]]) if known
+                else x)
 
     def observe(self) -> Any:
         """Run the function under the recorder; return its result."""
@@ -342,7 +343,7 @@ class Session:
 
     def as_the_user_gets_it(self, out: Any) -> Any:
         """The result without stand-ins."""
-        has_stand_ins = (self.rec.number_stand_ins.numbers or self.rec.numpys.stand_ins
+        has_stand_ins = (self.rec.stand_ins.numbers.numbers or self.rec.stand_ins.arrays.stand_ins
                          or self.swapped.lists)
         self.replace_stand_ins()
         if self.stand_ins.tuples:
@@ -362,7 +363,7 @@ class Session:
         self.swapped.forget()
         for world in (self.world, self.whole):
             world.run_ends()
-        reclaim([(x, None) for x in self.rec.number_stand_ins.numbers])
+        reclaim([(x, None) for x in self.rec.stand_ins.numbers.numbers])
         self.outward.take_back()
-        self.rec.numpys.take_back()
+        self.rec.stand_ins.arrays.take_back()
         self.is_over = True

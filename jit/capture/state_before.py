@@ -121,9 +121,9 @@ class StateBefore:
                     raise Refused(Memory("it changes what a tensor from outside is: its memory, "
                                          "history or hooks"))
                 self.marks.append(t)
-        rec.streams.at(random.default_generator)
-        if (self.start != rec.streams.starts[id(random.default_generator)]
-                or not all(map(rec.streams.as_told, rec.streams.moved()))):
+        rec.stand_ins.streams.at(random.default_generator)
+        if (self.start != rec.stand_ins.streams.starts[id(random.default_generator)]
+                or not all(map(rec.stand_ins.streams.as_told, rec.stand_ins.streams.moved()))):
             raise Refused(Settings("it moves the random number generator"))
 
 

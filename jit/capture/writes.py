@@ -48,7 +48,7 @@ class Writes(Questions):
         if self.tried_code is not None and not self.own(ins[0]):
             self.tried_code.stop("it writes to a tensor that was there before")
         root = self.values.root(ins[0])
-        if self.numpys.frozen(root, t._array):
+        if self.stand_ins.arrays.frozen(root, t._array):
             self.refuse(OfNumPy("it writes to a NumPy array of which others have seen the memory"))
         node, base = t._node, t if t._base is None else t._base
         if (modes.state.flags & modes.GRAD and base not in self.tensors
@@ -88,7 +88,7 @@ class Writes(Questions):
             self.refuse(e.reason)
             return False
         roots = [self.values.root(n) for n in ins[:len(targets)]]
-        if any(map(self.numpys.frozen, roots, [t._array for t in targets])):
+        if any(map(self.stand_ins.arrays.frozen, roots, [t._array for t in targets])):
             return False
         for t, root in zip(targets, roots, strict=True):
             if root in self.outside:

@@ -277,7 +277,7 @@ class FirstRecording(Session):
             self.model = nearest
         try:
             # What is drawn elsewhere is of the sizes that the run asked for.
-            return build(self, findings, None if self.rec.outside_draws.made else self.model)
+            return build(self, findings, None if self.rec.stand_ins.draws.made else self.model)
         except ordered_kernels.Unready as e:
             self.became = Outcome.ORDERED
             self.recordings.put_off(e.order)

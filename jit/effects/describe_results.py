@@ -52,7 +52,7 @@ class Results:
                  source_of_edge: Callable[[Any], Source | None], tuples: dict[int, Any]):
         self.rec, self.source_of, self.source_of_edge = rec, source_of, source_of_edge
         self.first, self.before, self.guarded = run.first, run.whole.seen, run.world.seen
-        drawn = rec.outside_draws.tensors()
+        drawn = rec.stand_ins.draws.tensors()
         self.arguments = [(t, source_of.arguments[id(t)]) for t in (*run.leaves, *drawn)]
         self.boxes = {id(x): i for i, x in enumerate(run.boxes)}
         self.dicts = {id(own_dict(x)): i for i, x in enumerate(run.boxes)
@@ -109,8 +109,9 @@ class Results:
             n = self.rec.value(tensor_behind(x))
             self.numbers.append(n)
             return Number(n)
-        if (t is Array or issubclass(t, (np.ndarray, np.floating)) and
-            (id(x) in self.rec.numpys.known or id(x) in self.rec.numpys.around)):
+        arrays = self.rec.stand_ins.arrays
+        if t is Array or issubclass(t, (np.ndarray, np.floating)) and (
+                id(x) in arrays.known or id(x) in arrays.around):
             return self.array(x)
         if t in GROWING.values():            # the list that it stands for
             return Constant(x.real)
@@ -156,7 +157,7 @@ class Results:
     def array(self, x: Any) -> Recipe:
         """A NumPy array, or one of its numbers: one that was there before, or one that
         NumPy made in the run."""
-        numpys = self.rec.numpys
+        numpys = self.rec.stand_ins.arrays
         x = numpys.known.get(id(x), x) if type(x) is not Array else x
         known, a = real_of(x), tensor_of(x)._array
         if id(known) in numpys.around:

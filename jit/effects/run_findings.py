@@ -27,10 +27,10 @@ class Findings:
         rec, run = self.rec, self.run
         if rec.reason:
             raise Refused(rec.reason)
-        rec.texts.guard_values()
+        rec.stand_ins.texts.guard_values()
         run.unchanged(rec)
-        self.source_of = Sources(run, rec.reachable.borrowed, rec.outside_draws.tensors())
-        rec.outside_draws.locate(self.source_of)
+        self.source_of = Sources(run, rec.reachable.borrowed, rec.stand_ins.draws.tensors())
+        rec.stand_ins.draws.locate(self.source_of)
         self.results = self.recipes()
         dropped = session.gradients.dropped
         self.regraded = [t for t, g in zip(run.tensors, run.grads)
@@ -47,7 +47,7 @@ class Findings:
         self.outward.describe(self.results)
         self.results.join()
         self.results.leaves()
-        problem = rec.numpys.problem(bool(self.results.alive))
+        problem = rec.stand_ins.arrays.problem(bool(self.results.alive))
         if problem is not None:
             raise Refused(OfNumPy(problem))
         self.values = [*self.results.values, *self.results.numbers]
@@ -81,7 +81,7 @@ class Findings:
             *results.tensors,
             *bases,
             *saved_by([t._node for t in results.alive], first),
-            *rec.number_stand_ins.tensors,
+            *rec.stand_ins.numbers.tensors,
         ]
         ids = {id(t) for t in kept}
         others = rec.tensors.but_for(ids)
@@ -101,8 +101,8 @@ class Findings:
         if any(n.op is not None and n.op.sized_by_data for n in rec.nodes):
             self.enter_unread()
         self.outside = list(rec.outside)
-        self.draws, self.positions = rec.streams.moved(), [
-            *rec.streams.key(rec.nodes), *rec.outside_draws.key()]
+        self.draws, self.positions = rec.stand_ins.streams.moved(), [
+            *rec.stand_ins.streams.key(rec.nodes), *rec.stand_ins.draws.key()]
         # of tensors around one array the program is given one, and any may be written by
         at = places_of_counters([*rec.outside.values(), *self.run.tensors], source_of)
         cells = [c for n in rec.nodes if isinstance(n, Write) for c in n.cells]

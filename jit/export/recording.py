@@ -151,8 +151,8 @@ class ExportSession(Session):
             a = rec.originals.real(n)
             if a.flags.writeable:
                 a[...] = was
-        for g in rec.streams.moved():
-            g._seed, g._offset = rec.streams.starts[id(g)]
+        for g in rec.stand_ins.streams.moved():
+            g._seed, g._offset = rec.stand_ins.streams.starts[id(g)]
 
     def exchange(self) -> None:
         super().exchange()
@@ -193,7 +193,7 @@ class ExportSession(Session):
         for n in rec.nodes:
             if n.op is not None and (n.kind == "draw" or n.op.random):
                 raise Refused(DrawsNumbers(f"it draws random numbers ({n.op.name})", n.line))
-        if found.draws or rec.outside_draws.made:
+        if found.draws or rec.stand_ins.draws.made:
             raise Refused(DrawsNumbers("it draws random numbers"))
         for n in rec.nodes:
             for root in [rec.values.root(x) for x in n.written()]:

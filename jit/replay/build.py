@@ -161,8 +161,9 @@ def _program(session: Any, found: Any, back: Any, values: list[int], like: Any) 
         if made is not None:
             return made
     options = Options(
-        steady=steady, rewrites=rewrites, like=like and like.program, ends=rec.streams.ends(),
-        recorded=rec.nodes, notes=notes, released=found.released(), affords=affords)
+        steady=steady, rewrites=rewrites, like=like and like.program,
+        ends=rec.stand_ins.streams.ends(), recorded=rec.nodes, notes=notes,
+        released=found.released(), affords=affords)
     in_parts = build_in_parts.built(session, nodes, found.outside, values, options, like, back)
     if in_parts is not None:
         return in_parts
@@ -206,7 +207,7 @@ def _version_cells(found: Any, back: Any) -> None:
 def _replay(found: Any, program: Program, inputs: Inputs, overlaps: Overlaps, back: Any) -> Replay:
     """The stages of a replay."""
     replay = Replay(program, inputs, overlaps if overlaps.written else None, found.effects,
-                    found.rec.acts, found.draws, back, found.rec.outside_draws.made)
+                    found.rec.acts, found.draws, back, found.rec.stand_ins.draws.made)
     if found.outward.watch.foreign and not replay.does_nothing_but_acts:
         raise Refused(
             Prints(

@@ -234,7 +234,7 @@ def sizes_for_user(x: Array, frame: types.FrameType) -> Any:
 
 def arrays_of(x: Array) -> Arrays:
     """The `Arrays` of the run to which it belongs."""
-    arrays: Arrays = recorder_of(x).numpys
+    arrays: Arrays = recorder_of(x).stand_ins.arrays
     return arrays
 
 

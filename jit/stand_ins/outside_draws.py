@@ -156,7 +156,7 @@ class OutsideDraws:
             rec.outward.watch.random_is_noted()
         t = _as_tensor(y)
         stands = t is None or not rec.code.notices_numbers and (
-            rec.lists(t) if type(y) is list else varies(y) or rec.numpys.can_stand)
+            rec.lists(t) if type(y) is list else varies(y) or rec.stand_ins.arrays.can_stand)
         if not stands or t is None and type(y) not in COMPARED \
                 or not all(map(_is_constant, [*args, *kwargs.values()])):
             rec.refuse(Draws(f"it calls {type(method.__self__).__name__}.{method.__name__}"))
@@ -169,8 +169,8 @@ class OutsideDraws:
             return Number(y, t, rec)
         if type(y) is list:
             return rec.listed(t)
-        return rec.numpys.new_stand_in(y, t) if isinstance(y, np.generic) \
-            else rec.numpys.stand_in(y, has_tensor=True)
+        return rec.stand_ins.arrays.new_stand_in(y, t) if isinstance(y, np.generic) \
+            else rec.stand_ins.arrays.stand_in(y, has_tensor=True)
 
     def shuffle(self, rec: Recorder, method: Any, x: Any) -> None:
         """NumPy's `shuffle` of an array, recorded as a draw of an order and a write of the array in

@@ -50,7 +50,7 @@ def call(rec: Recorder, watch: Watch, path: str, function: Callable[..., Any],
     """Call a SciPy function and record it."""
     args = tuple(map(_as_array, args))
     kwargs = {k: _as_array(x) for k, x in kwargs.items()}
-    node = None if "SCIPY_ARRAY_API" in os.environ else rec.numpys.as_node(
+    node = None if "SCIPY_ARRAY_API" in os.environ else rec.stand_ins.arrays.as_node(
         path, function, args, kwargs)
     if node is None:
         rec.refuse(Calls(path))
@@ -65,9 +65,9 @@ def call(rec: Recorder, watch: Watch, path: str, function: Callable[..., Any],
     if not node[1]:                          # of what is the same each time
         return made
     if not all(map(can_be_noted, several(made))):
-        rec.numpys.pin_all(args, kwargs)
+        rec.stand_ins.arrays.pin_all(args, kwargs)
         return made
-    return watch.unwatched(rec.numpys.noted, made, *node)
+    return watch.unwatched(rec.stand_ins.arrays.noted, made, *node)
 
 
 def _as_array(x: Any) -> Any:

@@ -203,7 +203,7 @@ class Swapped:
         """Before the run; `leaves` are the tensors of the slots."""
         for s, t in zip(self.world.slots, self.leaves):
             if s.is_array:
-                s.spot.put(recorder.numpys.stand_in_slot(s.there(), t))
+                s.spot.put(recorder.stand_ins.arrays.stand_in_slot(s.there(), t))
             if s.is_number:
                 n: Any = Number(s.there(), t, recorder)
                 if s.item is not None:

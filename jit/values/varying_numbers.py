@@ -61,7 +61,7 @@ class Number:
     def __init__(self, value: float, tensor: Base, recorder: Recorder, bound: int = SAFE) -> None:
         for name, x in dict(value=value, tensor=tensor, recorder=recorder, bound=bound).items():
             _set[name](self, x)
-        recorder.number_stand_ins.add(tensor, self)
+        recorder.stand_ins.numbers.add(tensor, self)
 
     __class__ = property(lambda self: type(value_of(self)))      # isinstance(x, float)
 
@@ -105,7 +105,7 @@ class Number:
 
     def __format__(self, spec: str) -> str:
         rec = recorder_of(self)
-        text = live(self) and type(spec) is str and rec.texts.note(rec.user(), self, spec)
+        text = live(self) and type(spec) is str and rec.stand_ins.texts.note(rec.user(), self, spec)
         return text or format(guarded_value(self), spec)
     declared_for_tracing.tells_elements(__format__)  # the text is formatted again, or a guard
 
@@ -198,7 +198,7 @@ def without_numbers(x: Any) -> Any:
 
 def _handing_out(python: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Number) -> Any:
-        is_noted = live(self) and recorder_of(self).texts.takes(self, python)
+        is_noted = live(self) and recorder_of(self).stand_ins.texts.takes(self, python)
         return python(value_of(self) if is_noted else guarded_value(self))
     declared_for_tracing.tells_elements(method)      # a guard, as for a tensor that is asked
     return method

@@ -64,10 +64,10 @@ class EarlyCheck:
         number = rec.values.number
         input_arrays = [
             a if (n := number(a)) is None else rec.originals[n] for a in self.input_arrays]
-        moved = [*rec.streams.moved(), *(() if p.draws is None else p.draws.generators)]
+        moved = [*rec.stand_ins.streams.moved(), *(() if p.draws is None else p.draws.generators)]
         after = {id(g): (g, g._seed, g._offset) for g in moved}
         for i, (g, *now) in after.items():
-            g._seed, g._offset = rec.streams.starts.get(i, now)
+            g._seed, g._offset = rec.stand_ins.streams.starts.get(i, now)
         try:
             rec.run_memory.ceiling.make_room(memory.taken(p.arena))
             with memory.once(p.arena):

@@ -66,7 +66,7 @@ class ProgramCheck:
         rec, pattern = self.rec, self.overlaps.pattern
         after = [(g, g._seed, g._offset) for g in generators]
         for g in generators:
-            g._seed, g._offset = rec.streams.starts[id(g)]
+            g._seed, g._offset = rec.stand_ins.streams.starts[id(g)]
         try:
             spare = (
                 None
