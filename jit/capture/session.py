@@ -209,7 +209,7 @@ class Session:
             loose |= growing
             self.variation = replace(self.variation, loose=loose)
             search.run(loose)
-        if search.world.solid and not learned.arrays_are_known:
+        if search.world.compares_arrays and not learned.arrays_are_known:
             self.arrays_become_known()
         if tangled := search.world.entangled(leaves, boxes):
             search.run(loose - tangled)
@@ -247,7 +247,7 @@ class Session:
         self.rec = rec = Recorder(run.tensors, self.variation, whole.arrays, code)
         kinds = [type(x) for x in flat.boxes if type(x) in flat.records]
         self.identity_uses = IdentityUses(kinds, self.learned.arguments.objects, rec)
-        rec.stand_ins.arrays.can_stand = not whole.solid
+        rec.stand_ins.arrays.can_stand = not whole.compares_arrays
         rec.stand_ins.arrays.settings_are_guarded = "numpy" in self.world.settings
         rec.tensors.first_node = run.first
         rec.followed.counting = self.learned.counting

@@ -35,6 +35,7 @@ from .visitors_of_callables import codes_around, named_in, variables
 
 if TYPE_CHECKING:
     from .outside_walk import Walk
+    from .overwritten_attributes import Overwritten
 
 # it takes an object's `__dict__` for what it holds by its own name
 OF_ONE_NAME = functools.cached_property.__get__.__code__
@@ -45,7 +46,7 @@ class Unread:
     read. `of`: the same for single objects, by their ids. `of_others`: what just code of others
     must not read; it is noted when the user's code does."""
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, walk: Walk, overwritten: Iterable[Overwritten]) -> None:
         self.names: dict[str, Reason] = {}
         self.not_classes: set[str] = set()   # such of these as lead to other things than classes
         self.of: dict[int, dict[str, Reason]] = {}
@@ -59,7 +60,7 @@ class Unread:
         for i, held in walk.held_back.items():
             if held and not isinstance(walk.seen.get(i), type):
                 self.of[i] = {name: Reaches(full_thing(type(x)), x) for name, x in held.items()}
-        for place in walk.overwritten:       # what they hold is not compared
+        for place in overwritten:            # what they hold is not compared
             known = self.of_others if place.is_learned else self.of
             known.setdefault(id(place.holder), {})[place.name] = Inspects(
                 f"code of others can read `{place.name}`, which the function only sets")

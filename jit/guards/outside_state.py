@@ -13,6 +13,7 @@ from ..refusals.reasons import Changed
 from ..values.immutable_types import same_key
 from .array_places import ArrayContents, BareTensors
 from .container_places import entries
+from .finished_walk import FinishedWalk
 from .followed_module_names import absent_names
 from .incomparable_objects import Unread
 from .locks import TakenLocks
@@ -51,19 +52,22 @@ class World:
     took, as it turned out."""
     stack = ()                               # nothing is left to be looked at
 
-    def __init__(self, walk: Walk) -> None:
+    def __init__(self, finished: FinishedWalk) -> None:
+        walk = finished.walk
         self.seen, self.tensors, self.codes = walk.seen, walk.tensors.by_id, walk.met_code.all
         self.slots, self.growing = walk.varying.slots, walk.varying.growing
         self.twins: list[Twin] = []
         self.containers = [*walk.varying.containers.values()]
         self.stand_ins, self.later = walk.stand_ins, walk.later
-        # `inputs`: NumPy arrays, by id
-        self.grads, self.inputs = walk.tensors.gradients, walk.inputs
-        self.facts, self.solid, self.settings = walk.facts, walk.solid, frozenset(walk.settings)
-        self.watching, self.unread = frozenset(walk.watchers.names), Unread(walk)
+        # NumPy arrays that have stand-ins in a run, by id
+        self.grads, self.inputs = walk.tensors.gradients, finished.arrays
+        self.compares_arrays = finished.compares_arrays
+        self.facts, self.settings = walk.facts, frozenset(walk.settings)
+        self.watching = frozenset(walk.watchers.names)
+        self.unread = Unread(walk, finished.overwritten)
         self.past_names, self.locks = PastNames.of(walk), TakenLocks()
         self.bare, self.places = walk.tensors.bare, walk.places
-        self.overwritten, self.names_set = walk.overwritten, walk.met_code.are_set
+        self.overwritten, self.names_set = finished.overwritten, walk.met_code.are_set
         # by the id of a module: those of its names that are compared
         self.names_in_modules = {i: frozenset(done) for i, (_, done) in walk.modules.items()}
         self.places += absent_names(walk)
@@ -246,7 +250,7 @@ class OutsideSearch:
         self._set_first = frozenset(key for key in loose if type(key) is SetFirst)
         self._begun = None if loose - self._set_first else walk.copied()
         self._start, self._ran = (fn, others), ran
-        self.world = finished(walk)
+        self.world = World(FinishedWalk(walk))
 
     def further(self, arguments: list[Any], skipped: Any) -> World:
         """The world of these arguments as well: as if searched anew, with one look at each thing.
@@ -257,9 +261,8 @@ class OutsideSearch:
             fn, others = self._start
             return world_of(fn, [*others, *arguments], skipped, self._ran, self._set_first)
         walk.skipped = skipped
-        walk.stack += arguments
-        walk.walk()
-        return finished(walk)
+        walk.go_on_to(arguments)
+        return World(FinishedWalk(walk))
 
 
 def world_of(fn: Any, arguments: Iterable[Any] = (), skipped: Any = frozenset(),
@@ -267,10 +270,4 @@ def world_of(fn: Any, arguments: Iterable[Any] = (), skipped: Any = frozenset(),
     """The world of a function and of its arguments."""
     walk = Walk(fn, arguments, loose, skipped=skipped, ran=ran)
     walk.walk()
-    return finished(walk)
-
-
-def finished(walk: Walk) -> World:
-    """The world that a walk has found."""
-    walk.finish()
-    return World(walk)
+    return World(FinishedWalk(walk))

@@ -5,7 +5,6 @@ user functions: `visitors_*.py` say for each type of object what it leads to. Wh
 be watched, such as an open file, a generator or a lock, raises `Unwatchable`.
 """
 import builtins
-import logging
 import sys
 import types
 from collections.abc import Container, Iterable, Sequence, Set
@@ -14,18 +13,13 @@ from typing import Any
 import numpy as np
 from whet.tensor import Tensor
 
-from ..refusals.reasons import Inspects, Reason, TooMuch
+from ..refusals.reasons import Reason, TooMuch
 from ..stand_ins.caches import CACHED, data_in
-from ..stand_ins.numpy_stand_in import stands_as_memory
 from ..stand_ins.replaced_objects import stands
 from ..values.code_origin import is_as_it_was_made, origin_of_class
 from ..values.immutable_types import PLAIN
-from ..values.varying_numbers import METHODS
 from . import walk_findings as findings
-from .allowed_calls import tells_who_watches
-from .array_places import ArrayLayout
 from .container_places import OtherEntries, entries
-from .data_in_modules import compare_modules
 from .followed_module_names import (
     AskedNames,
     EnteredNames,
@@ -34,29 +28,18 @@ from .followed_module_names import (
     visit_module_by_names,
 )
 from .functions_of_c import FunctionsOfC
-from .made_generators import note_made_generators
-from .name_places import Attribute, AttributesDict, Global
+from .name_places import AttributesDict, Global
 from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
-from .noticed_types import drop_noticed
-from .number_settings import SETTINGS
-from .numbers_passed_to_c import calls_with_plain_numbers
-from .object_places import ClassAttribute, FrameworkState, Setting
-from .overwritten_attributes import (
-    SetFirst,
-    is_set_first,
-    skip_overwritten,
-    take_readable_attributes,
-)
+from .object_places import ClassAttribute, FrameworkState
+from .overwritten_attributes import SetFirst, is_set_first
 from .places import Place
-from .self_descriptions import UNNAMED, compare_self_descriptions
+from .self_descriptions import UNNAMED
 from .spots import BuiltinName, Spot
 from .unnamed_objects import Held, release_held_back
 from .visitors import MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, look_up_unnamed, named_in
 
-# how one looks past all names
-FRAMES = frozenset(("f_globals", "f_locals", "f_builtins", "f_back"))
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
 # of Python's own, in modules that only call them or ask by `isinstance` for them
 STOOD_FOR = (float, int, len, type, min, max)
@@ -128,6 +111,11 @@ class Walk:
                 self.visit(self.stack.pop())
             again = any([*(self.module(m, done) for m, done in list(self.modules.values())),
                          release_held_back(self)])
+
+    def go_on_to(self, found: Iterable[Any]) -> None:
+        """Visit these objects, and what they lead to."""
+        self.stack += found
+        self.walk()
 
     def visit(self, x: Any) -> None:
         t, i = type(x), id(x)
@@ -313,85 +301,3 @@ class Walk:
             self.add(Global(vars(builtins), name))
             if f in BY_NAME:                 # what is done with it by its own name is seen
                 self.stack.pop()
-
-    # ---- the end ---------------------------------------------------------------------------------
-    def finish(self) -> None:
-        """What the walk leads to besides."""
-        self.stack += take_readable_attributes(self)
-        self.walk()
-        self.stack += self.tensors.only_gradients(self.seen)
-        self.walk()
-        compare_self_descriptions(self)
-        if self.builtins.see_types:
-            self.facts.notices_numbers = self.facts.notices_types = True
-        attributes = self.met_code.attributes
-        asks_types = bool(self.builtins.are_types or self.builtins.asking
-                          or "__class__" in attributes)
-        calls = calls_with_plain_numbers(self)
-        self.facts.notices_numbers |= (
-            calls is None or asks_types and bool(METHODS & attributes)
-            # a cache that is called unseen would keep a Number
-            or CACHED in set(map(type, self.stand_ins.elsewhere.values())))
-        self.without_stand_ins()
-        self.bases_and_watchers()
-        if "numpy" in attributes:            # a tensor's method may give arrays
-            self.settings.add("numpy")
-        self.places += [Setting(name, SETTINGS[name]) for name in sorted(self.settings)]
-        if self.facts.looks_up_names:
-            compare_modules(self)
-        for f, spot in (*self.builtins.called(), *(calls or ())):
-            if f is type or not self.facts.notices_numbers:
-                self.stand_ins.add(f, spot)
-        self.stand_ins.drop_elsewhere()
-        self.refuse()
-        self.overwritten = skip_overwritten(self)
-
-    def bases_and_watchers(self) -> None:
-        """What is known by what code names only: which tensors are views, and by what names code
-        could find who watches."""
-        if "_base" in self.met_code.attributes:
-            self.places += [Attribute(t, "_base") for t in self.tensors.by_id.values()]
-        self.watchers.names = {p.name_of(i) for p in self.places if self.watchers.were_met
-                               for i, x in enumerate(p.objects) if tells_who_watches(x)}
-        if any(type(name) is not str for name in self.watchers.names):
-            raise Unwatchable(Inspects("it asks what is alive, or who watches"))
-
-    def refuse(self) -> None:
-        """Raise where something was met that cannot be watched together with the rest."""
-        if self.facts.notices_types:
-            drop_noticed(self)
-        attributes, tensors = self.met_code.attributes, self.tensors.by_id.values()
-        looks_up_names = self.facts.looks_up_names or "getattr" in self.builtins.names
-        self.of_c.check(self.stand_ins.elsewhere, looks_up_names, self.entered.only_named)
-        if not FRAMES.isdisjoint(attributes):
-            raise Unwatchable(Inspects("it looks at frames"))
-        if self.facts.sees_handled_error:
-            raise Unwatchable(Inspects("it asks for the error that its caller handles"))
-        if "_base" in attributes and any(t._base is not None for t in tensors):
-            raise Unwatchable(Inspects("it asks for the `_base` of something, and reaches a view"))
-
-    def without_stand_ins(self) -> None:
-        """Compare loggers if code would notice the types of stand-ins. Compare NumPy arrays: by
-        their memory layouts if a run has stand-ins for them, by value otherwise."""
-        while self.facts.notices_types and (
-                loggers := self.stand_ins.of_kind(logging.Logger)):
-            self.compare(loggers)
-            self.walk()
-        note_made_generators(self)
-        # A cache would keep what stands for an array.
-        self.solid = (self.facts.notices_numbers or bool(self.stand_ins.of_kind(CACHED))
-                      or not stands_as_memory() or self.facts.makes_generators)
-        found = self.stand_ins.arrays()
-        self.settings.update(["numpy"] if found else [])
-        if self.solid:
-            self.compare(found)
-        else:
-            self.places += map(ArrayLayout, found)
-        self.walk()
-        self.inputs = {} if self.solid else {id(x): x for x in found}
-
-    def compare(self, objects: Iterable[Any]) -> None:
-        """Compare what is in objects that have no stand-ins."""
-        for x in objects:
-            self.stand_ins.drop(x)
-            self.stack.append(x)

@@ -52,7 +52,7 @@ def test_code_that_is_known(known):
 
 
 NOTHING_UNREAD = types.SimpleNamespace(
-    held_back={}, unread={}, overwritten=[], met_code=MetCode(None))
+    held_back={}, unread={}, met_code=MetCode(None))
 
 
 class Seen(purity.Watch):
@@ -62,7 +62,7 @@ class Seen(purity.Watch):
         codes = {f.__code__ for f in (user, inner)}
         world = types.SimpleNamespace(
             codes=codes, watching=frozenset(), past_names=PastNames(False, False, False),
-            unread=Unread(NOTHING_UNREAD))
+            unread=Unread(NOTHING_UNREAD, ()))
         super().__init__(world, lambda reason: None)
         self.events = []
 
