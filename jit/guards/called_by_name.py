@@ -31,7 +31,7 @@ def spots_of_calls(walk: Walk, f: Any) -> list[Spot]:
     nothing if some code could do more with it, or nothing can lie there instead."""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
     named = {p.name_of(i) for p, i in found if type(p) is Global}
-    if id(f) in walk.in_no_place or not all(_may_lie_there(p, f) for p, _ in found) \
+    if id(f) in walk.callables.in_no_place or not all(_may_lie_there(p, f) for p, _ in found) \
             or not named.isdisjoint(walk.of_c.texts) \
             or any(_is_taken(walk, code, name) for code in walk.met_code.all for name in named):
         return []

@@ -11,7 +11,7 @@ from ..values.instance_state import has_dict, own_dict
 from .container_places import Elements, Members, entries
 from .name_places import LibraryNames, is_part
 from .places import Place
-from .visitors import MOST, Unwatchable
+from .visitors import BUILTINS, MOST, Unwatchable
 
 if TYPE_CHECKING:
     from .outside_walk import Walk
@@ -21,10 +21,10 @@ def compare_modules(walk: Walk) -> None:
     """Compare what the user's modules hold, and the names of others that code passes on: it may
     look up any name there."""
     users_own, others = [], {}
-    for m, _ in walk.modules.values():
+    for m in walk.modules:
         if origin_of(names := vars(m)) is None:
             users_own.append(names)
-        elif id(m) not in walk.entered.only_named:
+        elif id(m) not in walk.modules.only_named:
             others.update(_with_parts(names))
     if sum(map(len, others.values())) > MOST:
         raise Unwatchable(TooMuch(f"it looks up names, and reaches more than {MOST} in modules"))
@@ -52,7 +52,7 @@ def compare_data(walk: Walk, found: list[Any]) -> None:
     met: set[int] = set()
     while found:
         x = found.pop()
-        if id(x) in met or id(x) in walk.seen or id(x) == walk.builtins_id:
+        if id(x) in met or id(x) in walk.seen or id(x) == BUILTINS:
             continue
         met.add(id(x))
         if isinstance(x, tuple(OWN)):

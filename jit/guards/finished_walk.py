@@ -131,7 +131,7 @@ class FinishedWalk:
             drop_noticed(walk)
         attributes, tensors = walk.met_code.attributes, walk.tensors.by_id.values()
         looks_up_names = walk.facts.looks_up_names or "getattr" in walk.builtins.names
-        walk.of_c.check(walk.stand_ins.elsewhere, looks_up_names, walk.entered.only_named)
+        walk.of_c.check(walk.stand_ins.elsewhere, looks_up_names, walk.modules.only_named)
         if not FRAMES.isdisjoint(attributes):
             raise Unwatchable(Inspects("it looks at frames"))
         if walk.facts.sees_handled_error:

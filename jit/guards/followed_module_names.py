@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from ..values.code_origin import origin_of
@@ -16,6 +17,7 @@ from .container_places import LoadedModules, Names
 from .name_places import AbsentNames, Global
 
 if TYPE_CHECKING:
+    from .names_in_code import NamesInCode
     from .outside_walk import Walk
 
 
@@ -57,15 +59,6 @@ class NamedAttributes:
             name in self.of_anything and module not in only_named)
 
 
-class EnteredNames(NamedAttributes):
-    """Attributes whose contents code reads. `only_named`: ids of modules that code names only to
-    look up names in them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.only_named: set[int] = set()
-
-
 class AskedNames(NamedAttributes):
     """Attributes that code asks for by a text, of something that may not have them."""
 
@@ -79,6 +72,39 @@ class AskedNames(NamedAttributes):
                 self.of_modules.add((id(x), attribute))
 
 
+class MetModules:
+    """The modules that a walk met, and which names code uses in them. `by_id`: each module, and the
+    names already followed in it. `only_named`: ids of modules that code names only to look up names
+    in them. `entered`: attributes whose contents code reads. `named`: those that code names
+    together with the module. `asked`: those that it asks for by a text."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, tuple[types.ModuleType, set[str]]] = {}
+        self.only_named: set[int] = set()
+        self.entered, self.named, self.asked = NamedAttributes(), NamedAttributes(), AskedNames()
+
+    def copy(self) -> Self:
+        """A copy, to go on from."""
+        new = type(self)()
+        new.by_id = {i: (m, done.copy()) for i, (m, done) in self.by_id.items()}
+        new.only_named, new.entered = self.only_named.copy(), self.entered.copy()
+        new.named, new.asked = self.named.copy(), self.asked.copy()
+        return new
+
+    def __iter__(self) -> Iterator[types.ModuleType]:
+        return (m for m, _ in self.by_id.values())
+
+    def add(self, m: types.ModuleType) -> None:
+        """A module was met, in which no name was followed yet."""
+        self.by_id[id(m)] = m, set()
+
+    def note(self, names: NamesInCode, names_of: dict[str, Any]) -> None:
+        """Add what some code does with names in modules. `names_of`: its globals."""
+        self.entered.note(names.entered, names.entered_of, names_of)
+        self.named.note(set(), names.named_of, names_of)
+        self.asked.note_asked(names.asked, names_of)
+
+
 def visit_module_by_names(walk: Walk, x: Any) -> None:
     """Code only takes attributes of the object that the walk has just met. If that is a module,
     visit it, and note that."""
@@ -86,7 +112,7 @@ def visit_module_by_names(walk: Walk, x: Any) -> None:
         walk.stack.pop()
         if id(x) not in walk.seen:
             walk.visit(x)
-            walk.entered.only_named.add(id(x))
+            walk.modules.only_named.add(id(x))
 
 
 def names_to_follow(walk: Walk, m: types.ModuleType, new: set[str], done: set[str]) -> set[str]:
@@ -95,7 +121,7 @@ def names_to_follow(walk: Walk, m: types.ModuleType, new: set[str], done: set[st
     held, wanted = vars(m), new
     for name in new:
         x, noted = held[name], f"in {name}"
-        if type(x) is not dict or walk.entered.has(id(m), name, walk.entered.only_named):
+        if type(x) is not dict or walk.modules.entered.has(id(m), name, walk.modules.only_named):
             continue
         if noted not in done and all(type(k) is str for k in x):
             walk.places += Global(held, name), LoadedModules() if x is sys.modules else Names(x)
@@ -110,13 +136,13 @@ def absent_names(walk: Walk) -> list[AbsentNames]:
     for any attribute that code names. Others are asked for those that code names together with the
     module, or by a text."""
     places = []
-    for m, _ in walk.modules.values():
+    for m in walk.modules:
         if origin_of(vars(m)) is None:
             names = walk.met_code.attributes
         else:
-            names = walk.named_in.of_module(m) | walk.asked.of_module(m)
-            if id(m) not in walk.entered.only_named:
-                names |= walk.asked.of_anything
+            names = walk.modules.named.of_module(m) | walk.modules.asked.of_module(m)
+            if id(m) not in walk.modules.only_named:
+                names |= walk.modules.asked.of_anything
             if names <= vars(m).keys():
                 continue
         places.append(AbsentNames(vars(m), frozenset(names - vars(m).keys())))

@@ -71,13 +71,14 @@ class Unread:
         """Find the names by which code can come to objects that cannot be compared. Raise
         Unwatchable if it can come to one in another way."""
         unread: dict[int, Reason] = walk.unread
+        in_no_place = walk.callables.in_no_place
         owner_of = {id(p.objects[0]): p.owner for p in walk.places if type(p) is AttributesDict}
         placed = set()
         for place in walk.places:
             for i, x in enumerate(place.objects):
                 if (reason := unread.get(id(x))) is not None:
                     name = place.name_of(i)
-                    if id(x) in walk.in_no_place or not _only_names_lead_to(place, name, owner_of):
+                    if id(x) in in_no_place or not _only_names_lead_to(place, name, owner_of):
                         self.found_by_any_code(x, reason.within(walk))
                         continue
                     owner = owner_of.get(id(place.owner), place.owner)

@@ -38,7 +38,7 @@ def _takes_one_of(walk: Walk, classes: frozenset[int]) -> bool:
                 if not isinstance(place, Attribute | Global):
                     return True
                 names.add(place.name_of(i))
-    return not classes.isdisjoint(walk.in_no_place) or any(
+    return not classes.isdisjoint(walk.callables.in_no_place) or any(
         name in code.co_consts or name in (*code.co_names, *code.co_freevars)
         and name not in names_only_in_isinstance(code)
         for code in walk.met_code.all for name in names)

@@ -43,9 +43,9 @@ def _is_taken(walk: Walk, spot: Spot) -> bool:
     if isinstance(spot, BuiltinName):        # of functions that are only called
         return False
     if isinstance(spot, GlobalName):
-        modules = [id(m) for m, _ in walk.modules.values() if vars(m) is spot.owner]
+        modules = [id(m) for m in walk.modules if vars(m) is spot.owner]
         return (id(spot.owner), name) in walk.of_c.taken_globals or any(
-            taken.has(i, name, walk.entered.only_named) for i in modules)
+            taken.has(i, name, walk.modules.only_named) for i in modules)
     return not isinstance(spot, NAMED) or type(name) is not str \
         or name in taken.of_anything or name in walk.of_c.texts \
         or name not in walk.met_code.attributes

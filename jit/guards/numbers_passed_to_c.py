@@ -44,8 +44,8 @@ def calls_with_plain_numbers(walk: Walk) -> list[tuple[Any, Spot]] | None:
     if any(map(constructor_wants_numbers, types_met)):
         return None
     calls: list[tuple[Any, Spot]] = []
-    for f in (*walk.never_recorded.values(), *(
-            f for f in walk.want_numbers.values()
+    for f in (*walk.callables.never_recorded.values(), *(
+            f for f in walk.callables.want_numbers.values()
             if _may_get_one(walk, f, NumberArguments(wants_pythons_numbers(f), None)))):
         spots = spots_of_calls(walk, f)
         if not spots:
@@ -67,7 +67,9 @@ def _may_get_one(walk: Walk, f: Any, wanted: NumberArguments, by_constructors: b
     named = {p.name_of(i) for p, i in found if type(p) is Global}
     if cells := {id(p.owner) for p, _ in found if type(p) is Cell}:
         named |= _names_of_cells(walk, cells)
-    return id(f) in walk.in_no_place or not all(_can_be_read(walk, p) for p, _ in found) or any(
+    if id(f) in walk.callables.in_no_place or not all(_can_be_read(walk, p) for p, _ in found):
+        return True
+    return any(
         _gives_numbers(walk, code, named, wanted, by_constructors) for code in walk.met_code.all)
 
 

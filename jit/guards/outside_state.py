@@ -69,7 +69,7 @@ class World:
         self.bare, self.places = walk.tensors.bare, walk.places
         self.overwritten, self.names_set = finished.overwritten, walk.met_code.are_set
         # by the id of a module: those of its names that are compared
-        self.names_in_modules = {i: frozenset(done) for i, (_, done) in walk.modules.items()}
+        self.names_in_modules = {i: frozenset(done) for i, (_, done) in walk.modules.by_id.items()}
         self.places += absent_names(walk)
         self.places.append(BareTensors(self.bare))
         self._arrange()

@@ -20,32 +20,27 @@ from ..values.code_origin import is_as_it_was_made, origin_of_class
 from ..values.immutable_types import PLAIN
 from . import walk_findings as findings
 from .container_places import OtherEntries, entries
-from .followed_module_names import (
-    AskedNames,
-    EnteredNames,
-    NamedAttributes,
-    names_to_follow,
-    visit_module_by_names,
-)
+from .followed_module_names import MetModules, names_to_follow, visit_module_by_names
 from .functions_of_c import FunctionsOfC
 from .name_places import AttributesDict, Global
-from .names_in_code import LOOKING_UP, CodeFacts, absolute, names_in
+from .names_in_code import LOOKING_UP, CodeFacts, NamesInCode, absolute, names_in
 from .object_places import ClassAttribute, FrameworkState
 from .overwritten_attributes import SetFirst, is_set_first
 from .places import Place
 from .self_descriptions import UNNAMED
 from .spots import BuiltinName, Spot
 from .unnamed_objects import Held, release_held_back
-from .visitors import MOST, MOST_CODE, Unwatchable, Visit
+from .visitors import BUILTINS, MOST, MOST_CODE, Unwatchable, Visit
 from .visitors_by_type import OF_LASTING_TYPES, UNSEEN, visitor_for
 from .visitors_of_callables import class_, look_up_unnamed, named_in
 
 BY_NAME = (type, *(getattr(builtins, name) for name in LOOKING_UP))
+# characters of a text that is no name, nor has names in it that code looks up
+LONG_TEXT = 100
 # of Python's own, in modules that only call them or ask by `isinstance` for them
 STOOD_FOR = (float, int, len, type, min, max)
 # what one walk has for itself
-COPIED = (list, dict, set, AskedNames, CodeFacts, EnteredNames, NamedAttributes, FunctionsOfC,
-          *findings.ALL)
+COPIED = list, dict, set, CodeFacts, FunctionsOfC, MetModules, *findings.ALL
 
 
 class Walk:
@@ -67,21 +62,13 @@ class Walk:
         unread = ran is not None             # it could tell what stands for something from that
         self.facts = CodeFacts(                          # of all code
             notices_numbers=unread, notices_truths=unread, notices_types=unread)
-        # see numbers_passed_to_c.py, called_by_name.py
-        self.want_numbers: dict[int, Any] = {}
-        self.never_recorded: dict[int, Any] = {}
-        self.in_no_place: set[int] = set()   # ids of what may be called by any name
-        self.asking = False                  # could others ask functions and classes for names?
+        self.callables, self.modules = findings.MetCallables(), MetModules()
         self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
         self.set_first: dict[SetFirst, Any] = {}         # see overwritten_attributes.py
-        self.entered, self.named_in, self.asked = EnteredNames(), NamedAttributes(), AskedNames()
         self.held_back: dict[int, Held] = {}             # see unnamed_objects.py
-        # by id: the module, and the names already looked up in it
-        self.modules: dict[int, tuple[types.ModuleType, set[str]]] = {}
         self.seen: dict[int, Any] = {}       # by id, kept alive
         self.visitors: dict[type, Visit] = dict(OF_LASTING_TYPES)    # what visits objects of a type
-        self.builtins_id = id(vars(builtins))            # those are compared that code looks up
         self.stack: list[Any] = [fn]
         self.lead_to(*arguments)
         self.frameworks_own()
@@ -99,7 +86,6 @@ class Walk:
         new = object.__new__(Walk)
         for name, x in vars(self).items():
             setattr(new, name, x.copy() if type(x) in COPIED else x)
-        new.modules = {i: (m, done.copy()) for i, (m, done) in self.modules.items()}
         return new
 
     # ---- going on --------------------------------------------------------------------------------
@@ -109,7 +95,7 @@ class Walk:
         while again:
             while self.stack:
                 self.visit(self.stack.pop())
-            again = any([*(self.module(m, done) for m, done in list(self.modules.values())),
+            again = any([*(self.module(m, done) for m, done in list(self.modules.by_id.values())),
                          release_held_back(self)])
 
     def go_on_to(self, found: Iterable[Any]) -> None:
@@ -119,12 +105,12 @@ class Walk:
 
     def visit(self, x: Any) -> None:
         t, i = type(x), id(x)
-        if t in PLAIN or i in self.skipped or i == self.builtins_id:
+        if t in PLAIN or i in self.skipped or i == BUILTINS:
             return
         if i in self.seen:
             if i in self.classes.of_instances:
                 class_(self, x)
-            return self.entered.only_named.discard(i)
+            return self.modules.only_named.discard(i)
         visitor = self.visitors.get(t) or self.visitors.setdefault(t, visitor_for(t))
         if visitor not in UNSEEN:
             if len(self.seen) >= MOST:
@@ -151,7 +137,7 @@ class Walk:
     def lead_to(self, *found: Any) -> None:
         """An object in no place that is compared: any code that holds it may call it."""
         self.of_c.note_found(found)
-        self.in_no_place.update(map(id, found))
+        self.callables.in_no_place.update(map(id, found))
         self.stack += found
 
     def replaced(self, place: Place, i: int, x: Any) -> bool:
@@ -205,8 +191,8 @@ class Walk:
         """Look up what the code that has been seen names in a module; is there anything new?"""
         held = vars(m)
         # `__getattr__` gives what is not there
-        named = self.named_in.of_module(m)
-        if id(m) not in self.entered.only_named or "__dict__" in named:
+        named = self.modules.named.of_module(m)
+        if id(m) not in self.modules.only_named or "__dict__" in named:
             named = self.met_code.attributes
         there = named.intersection(held) | {"__getattr__"}.intersection(held) \
             | self.met_code.made_names.asked_of_module(held)
@@ -251,26 +237,11 @@ class Walk:
             raise Unwatchable(TooMuch(f"it reaches more than {MOST_CODE} functions"))
         if "globals" in code.co_names:
             self.other_entries(names_of, UNNAMED)
-        self.facts.add(names.facts)
-        if names.asks_types or names.asks_type_of_first and not is_method:
-            self.builtins.asking.add(id(names_of))
         self.met_code.made_names.note(code, names.made_names)
-        self.met_code.attributes |= names.attributes
-        self.met_code.are_set |= names.are_set
-        self.met_code.asked_for |= names.attributes - names.only_set
-        self.entered.note(names.entered, names.entered_of, names_of)
-        self.named_in.note(set(), names.named_of, names_of)
-        self.asked.note_asked(names.asked, names_of)
-        self.of_c.named_in(names, names_of)
+        self.note_names(names, names_of, is_method)
         look_up_unnamed(self, names)
         for name, not_called in names.globals:
-            self.add(Global(names_of, name))
-            if name not in names.passed_on:
-                visit_module_by_names(self, names_of.get(name))
-            if not_called:
-                self.of_c.takes_global(names_of, name)
-            if name not in names_of:
-                self.builtin(code, name, names_of, not_called, name in names.never_taken)
+            self.global_name(code, names, names_of, name, not_called)
         for name, level in names.imports:
             name = absolute(name, level, names_of)
             for n in {name, name.partition(".")[0]}:
@@ -280,11 +251,37 @@ class Walk:
             if isinstance(c, types.CodeType):
                 self.code(c, names_of, {})
             for s in c if type(c) is tuple else (c,):
-                if type(s) is str and len(s) < 100:
-                    for known in (self.met_code.attributes, self.met_code.asked_for,
-                                  self.entered.of_anything,
-                                  self.of_c.texts):
-                        known |= named_in(s)
+                if type(s) is str and len(s) < LONG_TEXT:
+                    self.text(s)
+
+    def note_names(self, names: NamesInCode, names_of: dict[str, Any], is_method: bool) -> None:
+        """Note what some code does with the names in it."""
+        self.facts.add(names.facts)
+        if names.asks_types or names.asks_type_of_first and not is_method:
+            self.builtins.asking.add(id(names_of))
+        self.met_code.attributes |= names.attributes
+        self.met_code.are_set |= names.are_set
+        self.met_code.asked_for |= names.attributes - names.only_set
+        self.modules.note(names, names_of)
+        self.of_c.named_in(names, names_of)
+
+    def global_name(self, code: types.CodeType, names: NamesInCode, names_of: dict[str, Any],
+                    name: str, not_called: bool) -> None:
+        """A global that some code reads. `not_called`: does it more with it than call it?"""
+        self.add(Global(names_of, name))
+        if name not in names.passed_on:
+            visit_module_by_names(self, names_of.get(name))
+        if not_called:
+            self.of_c.takes_global(names_of, name)
+        if name not in names_of:
+            self.builtin(code, name, names_of, not_called, name in names.never_taken)
+
+    def text(self, s: str) -> None:
+        """A text in code: names in it may be looked up."""
+        named = named_in(s)
+        for known in (self.met_code.attributes, self.met_code.asked_for,
+                      self.modules.entered.of_anything, self.of_c.texts):
+            known |= named
 
     def builtin(self, code: types.CodeType, name: str, names_of: dict[str, Any], not_called: bool,
                 never_taken: bool) -> None:

@@ -21,7 +21,7 @@ def compare_self_descriptions(walk: Walk) -> None:
     done: set[int] = set()
     while True:
         attributes, makes_texts = walk.met_code.attributes, walk.facts.makes_texts
-        now = SAID if walk.asking else tuple(
+        now = SAID if walk.callables.are_asked_for_names else tuple(
             n for n in SAID if n in attributes or makes_texts and n in SAID[1:4:2])
         done, names = done if now == names else set(), now
         found = [x for x in walk.seen.values() if id(x) not in done and _speaks(x)]

@@ -154,7 +154,9 @@ def only_set(walk: Walk) -> set[str]:
 
 def _any_method(walk: Walk) -> bool:
     """Could code run a method that it does not name?"""
-    return bool(walk.facts.looks_up_names or walk.asking or walk.facts.takes_classes)
+    facts = walk.facts
+    return bool(facts.looks_up_names or facts.takes_classes
+                or walk.callables.are_asked_for_names)
 
 
 def takes_objects_apart(walk: Walk) -> bool:
@@ -192,7 +194,7 @@ def _go_on(walk: Walk, named: Set[str], only_set: Set[str] | None = None) -> boo
             names |= {k for k, by in names_that_lead_to(x).items() if k in held and (
                 not by.isdisjoint(named) or ours_could_come_to(walk))}
         if type(x) is types.FunctionType:    # One that does not run: its variables are not read.
-            names |= held.keys() - {"__closure__"} if walk.asking else set()
+            names |= held.keys() - {"__closure__"} if walk.callables.are_asked_for_names else set()
         elif issubclass(type(x), logging.Logger):
             pass                             # such an object is not taken apart
         elif any_method if issubclass(type(x), type) else anything:

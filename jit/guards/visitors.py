@@ -1,6 +1,7 @@
 """Visitors: what an object leads to, on the walk over what a function can reach. One function for
 each type of object, in `visitors_of_*.py`; the first whose test holds for a type visits its
 objects."""
+import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 MOST = 20_000                    # things that are watched
 MOST_CODE = 1_000                # functions that are read before it is asked which run
+# id of Python's own names, of which only those are compared that code looks up
+BUILTINS = id(vars(builtins))
 Visit: TypeAlias = "Callable[[Walk, Any], None]"
 Test = Callable[[type], bool]
 

@@ -65,7 +65,7 @@ def _note_from_table(walk: Walk, x: Any) -> Origin | None:
         if why_never_recorded(x, origin) is None:
             walk.facts.notices_numbers = True
         else:
-            walk.never_recorded[id(x)] = x
+            walk.callables.never_recorded[id(x)] = x
     walk.of_c.dates |= origin.top.lstrip("_") == "datetime"
     walk.builtins.are_types |= x is int or x is float
     setting = origin.top.lstrip("_")
@@ -73,7 +73,7 @@ def _note_from_table(walk: Walk, x: Any) -> Origin | None:
         walk.settings.add(setting)
     if known.can_be_asked(x, origin):
         if asked.wants_pythons_numbers(x):
-            walk.want_numbers[id(x)] = x
+            walk.callables.want_numbers[id(x)] = x
         walk.facts.notices_lists |= asked.bypasses_list_methods(x)
         walk.facts.looks_up_names |= asked.looks_up_names(x)
         walk.facts.lists_names |= asked.lists_names(x)
@@ -111,7 +111,7 @@ def bound(walk: Walk, x: Any) -> None:
 def function(walk: Walk, fn: types.FunctionType) -> None:
     origin = _note_from_table(walk, fn)
     if origin is not None and origin.is_pythons:
-        walk.asking |= reads_annotations(fn)
+        walk.callables.are_asked_for_names |= reads_annotations(fn)
         if known.looks_at_things(origin):
             walk.facts.looks_up_names |= asked.looks_up_names(fn)
             walk.facts.lists_names |= asked.lists_names(fn)

@@ -89,7 +89,7 @@ def cell(walk: Walk, x: Any) -> None:
 
 @CONTAINERS.of(types.ModuleType)
 def module(walk: Walk, x: Any) -> None:
-    walk.modules[id(x)] = x, set()
+    walk.modules.add(x)
     walk.watchers.were_met |= tells_who_watches(x)
     if type(x) is not types.ModuleType:
         walk.add(TypeOf(x))

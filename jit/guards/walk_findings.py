@@ -115,6 +115,27 @@ class StandInSpots:
             del self.spots[i]
 
 
+class MetCallables:
+    """The functions and types that were met, by what must not happen to them. `want_numbers`: those
+    of C that take plain numbers alone (see numbers_passed_to_c.py); `never_recorded`: those of
+    which no call is recorded (see called_by_name.py). `in_no_place`: ids of those that are in no
+    place that is compared, so that code may call them by any name. `are_asked_for_names`: could
+    code other than the user's ask functions and classes for names?"""
+
+    def __init__(self) -> None:
+        self.want_numbers: dict[int, Any] = {}
+        self.never_recorded: dict[int, Any] = {}
+        self.in_no_place: set[int] = set()
+        self.are_asked_for_names = False
+
+    def copy(self) -> "MetCallables":
+        new = MetCallables()
+        new.want_numbers, new.never_recorded = self.want_numbers.copy(), self.never_recorded.copy()
+        new.in_no_place = self.in_no_place.copy()
+        new.are_asked_for_names = self.are_asked_for_names
+        return new
+
+
 class MetClasses:
     """The classes that were met. `frameworks`: those of whet, and its module of functions, which
     are compared as a whole. `of_instances`: ids of those that only instances have led to.
@@ -252,5 +273,5 @@ class MetBuiltins:
         return is_new
 
 
-ALL = (MetBuiltins, MetClasses, MetCode, MetTensors, QuestionsAboutWatchers, StandInSpots,
-       StateMadeLater, VaryingSpots)
+ALL = (MetBuiltins, MetCallables, MetClasses, MetCode, MetTensors, QuestionsAboutWatchers,
+       StandInSpots, StateMadeLater, VaryingSpots)
