@@ -58,11 +58,11 @@ class Whole(int):
 
     n: int
     rec: weakref.ref[Recorder]
-    arrived: bool                            # has it come to an op?
+    reached_an_op: bool
 
     def __new__(cls, size: int, n: int, rec: Recorder) -> Whole:
         self = int.__new__(cls, size)
-        self.n, self.rec, self.arrived = n, weakref.ref(rec), False
+        self.n, self.rec, self.reached_an_op = n, weakref.ref(rec), False
         return self
 
     def __whet_whole__(self) -> Whole:
@@ -73,7 +73,7 @@ class Whole(int):
         rec = self.rec()
         if rec is None or rec not in modes.state.observers or self.n not in rec.followed.tensors:
             return int(self)
-        self.arrived = True
+        self.reached_an_op = True
         return Number(int(self), rec.followed.tensors[self.n], rec, SAFE)
 
     def __reduce__(self) -> tuple[type[int], tuple[int]]:
@@ -105,8 +105,8 @@ for _name in ("__neg__", "__abs__", "__float__", "__invert__"):
 
 class FollowedSizes:
     """The sizes that Python has read in one run. `at`: the first result of a node -> the attributes
-    that are such numbers, as `(name, place in it, ...)` -> the value. `lost`: did Python read sizes
-    that are not followed?"""
+    that are such numbers, as `(name, place in it, ...)` -> the value. `is_incomplete`: did Python
+    read sizes that are not followed?"""
 
     def __init__(self) -> None:
         # by value; and those of sizes by (tensor, dimension, size)
@@ -125,7 +125,7 @@ class FollowedSizes:
         # are sizes of what is counted, by value
         self.counting: Set[str] = frozenset()
         self.counts: dict[int, Base] = {}
-        self.lost = False
+        self.is_incomplete = False
 
     def of(self, rec: Recorder, t: Base, for_user: bool) -> Size | None:
         """What to return for `t.shape`; None if neither the user's code asks nor our code in its
@@ -140,7 +140,7 @@ class FollowedSizes:
         except Refused:
             n = None
         if n is None:
-            self.lost = True
+            self.is_incomplete = True
             return None
         return Size([self.number(rec, n, d, v) for d, v in enumerate(shape)])
 
@@ -240,17 +240,18 @@ class FollowedSizes:
         if n in self.tensors:
             rec.pin(self.tensors[n])
 
-    def arrive(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], Found]:
+    def split_attributes(self, attrs: Mapping[str, Any]) -> tuple[dict[str, Any], Found]:
         """An op's attributes with plain ints, and where the Wholes were."""
         found: Found = {}
-        return {k: _arrived(x, (k,), found) for k, x in attrs.items()}, found
+        plain = {k: _with_plain_sizes(x, (k,), found) for k, x in attrs.items()}
+        return plain, found
 
-    def arrived(self, **attrs: Any) -> tuple[Iterable[Any], Found]:
-        """What `arrive` returns, for attributes in the order in which they were passed."""
-        known, found = self.arrive(attrs)
+    def split_in_order(self, **attrs: Any) -> tuple[Iterable[Any], Found]:
+        """What `split_attributes` returns, in the order of the attributes."""
+        known, found = self.split_attributes(attrs)
         return known.values(), found
 
-    def came(self, nodes: Sequence[Node], sizes: Found) -> None:
+    def note_at_last_node(self, nodes: Sequence[Node], sizes: Found) -> None:
         """Note that these sizes came to the last node."""
         if sizes and nodes and nodes[-1].outs:
             first = nodes[-1].outs[0]
@@ -261,7 +262,7 @@ class FollowedSizes:
 
     def guard_sizes(self, rec: Recorder, attrs: Mapping[str, Any]) -> dict[str, Any]:
         """An op's attributes with plain ints; the Wholes become guards."""
-        known, found = self.arrive(attrs)
+        known, found = self.split_attributes(attrs)
         for n in found.values():
             if n != REST:
                 self.pin(rec, n)
@@ -273,7 +274,7 @@ class FollowedSizes:
             if id(t) in self.possible and self.possible[id(t)][0] in self.known:
                 self.give_as_size(rec, n, t)
         for w in self.wholes:
-            if not w.arrived:
+            if not w.reached_an_op:
                 self.pin(rec, w.n)
         self.tensors, self.wholes, self.counts = {}, [], {}
 
@@ -295,17 +296,17 @@ def is_source(node: Node | None) -> bool:
 
 def without_sizes(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a node of eager's graph, with plain ints."""
-    return {k: _arrived(x, (k,), {}) for k, x in attrs.items()}
+    return {k: _with_plain_sizes(x, (k,), {}) for k, x in attrs.items()}
 
 
-def _arrived(x: Any, place: Place, found: Found) -> Any:
+def _with_plain_sizes(x: Any, place: Place, found: Found) -> Any:
     if type(x) is size_arguments.Rest:
         found[place] = REST
         return int(x)
     if type(x) is Whole:
-        x.arrived = True
+        x.reached_an_op = True
         found[place] = x.n
         return int(x)
     if type(x) is tuple or type(x) is Size:
-        return tuple([_arrived(y, (*place, i), found) for i, y in enumerate(x)])
+        return tuple([_with_plain_sizes(y, (*place, i), found) for i, y in enumerate(x)])
     return x

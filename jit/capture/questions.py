@@ -122,7 +122,7 @@ class Questions(Observer):
         backward is recorded, none are followed."""
         if self.variation.sizes:
             return self.followed.of(self, t, for_user) if self in size_arguments.followers else None
-        self.followed.lost |= for_user
+        self.followed.is_incomplete |= for_user
         return None
 
     def pin(self, t: Base) -> None:

@@ -215,7 +215,7 @@ class Recorder(Writes):
                     return x.to(attrs["dtype"]).expand(
                         attrs["size"]).clone(memory_format=contiguous_format)
         inputs, attrs = self.numbers(op, inputs), attributes_without_numbers(attrs)
-        known, sizes = self.followed.arrive(attrs)
+        known, sizes = self.followed.split_attributes(attrs)
         try:
             ins = self.operands(inputs)
         except Refused as e:
@@ -262,7 +262,7 @@ class Recorder(Writes):
     def note_results(self, running: RunningOp, outs: Any) -> None:
         """Record the results of an op."""
         self.note(running.op, running.ins, running.attrs, outs)
-        self.followed.came(self.nodes, running.sizes)
+        self.followed.note_at_last_node(self.nodes, running.sizes)
 
     def raised(self, op: Op) -> None:
         """An op raised an error: whether it does so again may depend on the numbers."""
@@ -307,12 +307,12 @@ class Recorder(Writes):
     def draw(self, generator: Generator, op: Op, shape: Iterable[int]) -> Any:
         """Record a random draw; each replay draws again."""
         self.stop_tried_code("it draws random numbers")
-        (shape,), sizes = self.followed.arrived(shape=without_numbers(tuple(shape)))
+        (shape,), sizes = self.followed.split_in_order(shape=without_numbers(tuple(shape)))
         stream = self.stand_ins.streams.drawn(generator, op.blocks(shape))
         seed, offset = generator.take(op.blocks(shape))
         out = registry.execute(op, (), dict(shape=shape, seed=seed, offset=offset))
         self.note(op, (), dict(shape=shape, generator=stream), out, (seed, offset))
-        self.followed.came(self.nodes, sizes)
+        self.followed.note_at_last_node(self.nodes, sizes)
         return out
 
     def read(self, setting: Callable[[], object]) -> None:

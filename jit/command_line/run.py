@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
         differs = any(n.isdecimal() and int(n) != m for n, m in fixed)
         if a.dtype != v.type.dtype or differs:
             raise ValueError(
-                f"input `{v.name}` is {v.said}, but the file has {a.dtype}{list(a.shape)}"
+                f"input `{v.name}` is {v.type_text}, but the file has {a.dtype}{list(a.shape)}"
             )
     made = dict(
         zip([v.name for v in model.results], model.run([np.ascontiguousarray(a) for a in arrays]))

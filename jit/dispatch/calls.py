@@ -299,7 +299,8 @@ class Calls:
         is_worth_it = bool(self.recordings.free) or not known and self.recordings.ventures(
             call.kind, has_model)
         why = self.policy.why_not_record(call.kind, Candidate(
-            known, any([r.program.goes_by_counts for r in of_kind]), is_worth_it, has_model, grows))
+            known, any([r.program.depends_on_counts for r in of_kind]), is_worth_it, has_model,
+            grows))
         if why is None and not known and not has_model() and self.recordings.had_better_wait(
                 call.args, call.kwargs, call.flat):
             return Outcome.NEW

@@ -207,7 +207,7 @@ class Learned:
         reasons = [reason for r in paths for reason, _ in r.missed.counted()]
         self.counting |= {reason.where for reason in reasons if type(reason) is Branches}
         if (any(type(reason) is Shapes for reason in reasons)
-                or any(r.program.goes_by_counts for r in paths)
+                or any(r.program.depends_on_counts for r in paths)
                 or model is not None and any(node.op is not None and node.op.sized_by_data
                                              for node in model.program.recorded)):
             self.counts_vary = self.keeps_copies = True

@@ -375,9 +375,9 @@ class FirstRecording(Session):
         numbers."""
         recorded.variation, recorded.objects = self.variation, self.call.flat.objects
         recorded.size_read_at, recorded.read_at = self.watch.size_read_at, self.watch.read_at
-        followed = self.rec.followed
-        recorded.follows = followed.at if self.variation.sizes and not followed.lost else None
-        if followed.lost and recorded.size_read_at is None:
+        followed, sizes_vary = self.rec.followed, self.variation.sizes
+        recorded.follows = followed.at if sizes_vary and not followed.is_incomplete else None
+        if followed.is_incomplete and recorded.size_read_at is None:
             recorded.size_read_at = recorded.read_at = "code that is tried"
 
     def failed(self, error: Explained) -> None:

@@ -262,7 +262,7 @@ class Recordings:
         """An existing recording that can serve the calls of a new one. Both share parts, which have
         been planned for the new sizes by now."""
         return next((known for known in self.of(key)
-                     if known.program.goes_by_counts and known.does_as(r)), None)
+                     if known.program.depends_on_counts and known.does_as(r)), None)
 
     def drop(self, r: Recording) -> None:
         """Drop a recording."""

@@ -199,7 +199,7 @@ class Replays:
         try:
             if not _fits_now(r, call.flat):
                 return MISSED
-            if r.unseen or r.program.goes_by_counts:
+            if r.unseen or r.program.depends_on_counts:
                 return self.record_again(r, call)
             r.checks.made += 1
             r.counts.by_python += 1

@@ -65,7 +65,7 @@ class AutomaticDims:
         tied = self.tied(groups)
         first = {g: b for g, b in tied.items() if any(axis == 0 for _, axis in g)}
         others = {g: b for g, b in tied.items() if g not in first}
-        said = [self.said(x) for x in (groups, tied, first, others, {})]
+        said = [self.as_dynamic(x) for x in (groups, tied, first, others, {})]
         yield from (x for k, x in enumerate(said) if x not in said[:k])
 
     def size(self, place: Place) -> int:
@@ -117,7 +117,7 @@ class AutomaticDims:
             found[key] = (*others, *group), bounds.and_those(theirs)
         return dict(found.values())
 
-    def said(self, groups: Groups) -> dict[str, dict[int, Any]]:
+    def as_dynamic(self, groups: Groups) -> dict[str, dict[int, Any]]:
         """Some groups of sizes as `dynamic=` has them, beside what was declared."""
         made = {name: dict(axes) for name, axes in self.declared.items()}
         for group, b in groups.items():

@@ -85,7 +85,7 @@ class Dims:
         """Are these sizes within the bounds?"""
         return all(n in d for d, n in zip(self.dims, values))
 
-    def said(self, values: Values) -> str:
+    def in_words(self, values: Values) -> str:
         """Sizes in words."""
         return ", ".join(f"{d.name}={n}" for d, n in zip(self.dims, values))
 
@@ -140,7 +140,7 @@ class Dims:
         out.append(tuple(near(d, 2 * n + 1) for d, n in zip(self.dims, self.example)))
         out.append(tuple(n if d.max is None else d.max for d, n in zip(self.dims, self.example)))
         out += self.alone_and_far()
-        out += self.told_apart([self.example, *out])
+        out += self.distinguishing([self.example, *out])
         return [v for v in dict.fromkeys(out) if v != self.example]
 
     def alone_and_far(self) -> list[Values]:
@@ -161,7 +161,7 @@ class Dims:
             if values != self.example:
                 yield values
 
-    def told_apart(self, some: Sequence[Values]) -> Iterator[Values]:
+    def distinguishing(self, some: Sequence[Values]) -> Iterator[Values]:
         """Sizes for each dimension that is as far from another one in all of some sizes: it moves
         alone. Else it is unknown of which of the two a number is an expression."""
         columns = list(zip(*some))
@@ -333,7 +333,8 @@ def disagree(what: str, line: str, dims: Dims, a: Values, b: Values) -> ExportEr
     """The error for what is not the same function of all sizes."""
     where = f" ({line})" if line else ""
     return ExportError(
-        f"not one graph for all sizes: at {dims.said(a)} and at {dims.said(b)} {what}{where}.\n"
+        f"not one graph for all sizes: at {dims.in_words(a)} and at {dims.in_words(b)} "
+        f"{what}{where}.\n"
         "  Leave the size out of dynamic=, give it bounds, as in Dim(\"n\", max=64), or write it "
         "so that the size decides nothing."
     )

@@ -198,7 +198,7 @@ class ExportRuns:
         where it cannot be exported, or modules are in training mode that matters."""
         session, run, error = self.run(arguments)
         if training.in_training(session.modules):
-            now = training.said(run, error)
+            now = training.outcome_text(run, error)
             training.refuse(lambda: self.run(arguments)[1:], now, session.modules)
         if run is None:
             raise error or ExportError("nothing was recorded")

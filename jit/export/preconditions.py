@@ -36,7 +36,7 @@ def preconditions(
     for d in dims:
         yield Precondition(f"{d.name} is {bounds(d)}")
     for v in signature.inputs:
-        yield Precondition(f"`{v.name}` is {v.said}")
+        yield Precondition(f"`{v.name}` is {v.type_text}")
     for p in signature.parameters:
         for leaf in p.part.leaves():
             if isinstance(leaf, FixedPart):
@@ -45,10 +45,10 @@ def preconditions(
                 yield Precondition(f"`{leaf.name}` is left out")
     for n in g.nodes:
         if isinstance(n, Guard | Ask) or n.op is not None and n.op.may_fail:
-            yield Precondition(asked(n), n.line)
+            yield Precondition(condition_text(n), n.line)
 
 
-def asked(n: Node) -> str:
+def condition_text(n: Node) -> str:
     """The condition that a node of the graph checks."""
     if isinstance(n, Guard):
         return f"the value of {n.ins[0]!r} is {n.expected.tolist()}"
@@ -75,5 +75,5 @@ def broken(name: str, error: Miss) -> PreconditionError:
 def wrong_type(v: Value, passed: Any) -> PreconditionError:
     """The error for an input of another type."""
     return PreconditionError(
-        f"input `{v.name}` is {Type.of(passed)}, but the function was exported for {v.said}"
+        f"input `{v.name}` is {Type.of(passed)}, but the function was exported for {v.type_text}"
     )

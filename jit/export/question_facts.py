@@ -22,10 +22,10 @@ X = "x"  # an element of what is asked of
 
 def said_facts(g: Graph) -> list[Any]:
     """The facts of each question in a graph, as plain data."""
-    return [said(n) for n in g.nodes if isinstance(n, Ask)]
+    return [facts_as_data(n) for n in g.nodes if isinstance(n, Ask)]
 
 
-def said(n: Ask) -> Any:
+def facts_as_data(n: Ask) -> Any:
     """A question's facts; None where they cannot be written, or there are none."""
     facts = [(postfix(fact), answer) for fact, answer in n.asks or ()]
     return None if not facts or any(words is None for words, _ in facts) else facts

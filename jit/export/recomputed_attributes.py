@@ -23,7 +23,7 @@ def recomputed(changes: Collection[Change], rec: Any, inputs: Collection[int]) -
     before = {id(c.before) for c in found.values()}
     if any(id(t) in before for t in rec.outside.values()):
         return set()
-    return {key for key, c in found.items() if not goes_by(rec, rec.value(c.now), inputs)}
+    return {key for key, c in found.items() if not depends_on_inputs(rec, rec.value(c.now), inputs)}
 
 
 def is_of_tensors(c: Change) -> bool:
@@ -31,7 +31,7 @@ def is_of_tensors(c: Change) -> bool:
     return c.spot is not None and is_tensor(c.now) and is_tensor(c.before)
 
 
-def goes_by(rec: Any, value: int, inputs: Collection[int]) -> bool:
+def depends_on_inputs(rec: Any, value: int, inputs: Collection[int]) -> bool:
     """Does a value of a run go by inputs, or by random numbers? What is written to its memory
     counts, whenever it was written."""
     root = rec.values.root

@@ -66,7 +66,8 @@ class Recorded:
         for index in rec.values.devices.values():
             raise Refused(OnDevice(index))
         self.nodes, self.arrays = list(rec.nodes), list(rec.values.arrays)
-        self.followed = rec.followed if run.variation.sizes and not rec.followed.lost else None
+        is_followed = run.variation.sizes and not rec.followed.is_incomplete
+        self.followed = rec.followed if is_followed else None
         self.inputs = [rec.value(t) for t in run.arguments.tensors]
         self.input_names = run.arguments.names
         inputs = set(self.inputs)

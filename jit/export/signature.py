@@ -28,12 +28,12 @@ class Value:
         self.sizes = list(map(str, type.shape)) if sizes is None else list(sizes)
 
     @property
-    def said(self) -> str:
+    def type_text(self) -> str:
         """The type of the value as users read it, `f32[batch,3]`."""
         return f"{short(self.type.dtype)}[{','.join(self.sizes)}]"
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.said}"
+        return f"{self.name}: {self.type_text}"
 
 
 class Parameter:

@@ -31,7 +31,7 @@ from .size_formulas import SizeFormula, formula_of
 from .sized_graph import AnyExpression, Path, differing, filled, part
 from .sizes_of_values import SizesOfValues
 from .sizes_read_by_python import SizesReadByPython
-from .tree_text import said
+from .tree_text import as_data
 
 MOST_HELD = 1 << 16  # sizes at which the numbers that Python computes of them are looked at
 ROUNDS = 4  # in which sizes that turn out to be no expressions are left out
@@ -185,7 +185,7 @@ class Sized:
             raise self.disagree(
                 f"it does {len(base.nodes)} and {len(run.nodes)} things", "", values
             )
-        if base.values != run.values or said(base.output) != said(run.output):
+        if base.values != run.values or as_data(base.output) != as_data(run.output):
             raise self.disagree("its result is another", "", values)
         if [id(t) for t in base.outside.values()] != [id(t) for t in run.outside.values()]:
             raise self.disagree("it reads other tensors from outside", "", values)

@@ -36,7 +36,7 @@ def eval_mode(modules: Sequence[Any]) -> Iterator[None]:
             m.training = True
 
 
-def said(run: Recorded | None, error: ExportError | None) -> str:
+def outcome_text(run: Recorded | None, error: ExportError | None) -> str:
     """What an export comes to, as a text to be compared."""
     return str(error) if run is None else f"{text(run.nodes)}\n{run.values}"
 
@@ -47,12 +47,12 @@ def refuse(attempt: Attempt, now: str, modules: Sequence[Any]) -> None:
     found = in_training(modules)
     everyone = list(found.values())
     with eval_mode(everyone):
-        wanted = said(*attempt())
+        wanted = outcome_text(*attempt())
     if wanted == now:
         return
     for name, m in found.items():
         with eval_mode([x for x in everyone if x is not m]):
-            if said(*attempt()) != wanted:
+            if outcome_text(*attempt()) != wanted:
                 raise ExportError(
                     f"module `{name}`, {type(m).__name__}, is in training mode, where it does not "
                     "do what it does in eval mode.\n  Call .eval() on the model before the export."

@@ -45,12 +45,12 @@ SAID = {kind: name for name, kind in KINDS.items()}
 def said_signature(s: Signature) -> dict[str, Any]:
     """A signature as plain data."""
     parameters = [
-        {"name": p.name, "kind": SAID[p.kind], "optional": p.optional, "value": said(p.part)}
+        {"name": p.name, "kind": SAID[p.kind], "optional": p.optional, "value": as_data(p.part)}
         for p in s.parameters
     ]
     return {
         "parameters": parameters,
-        "result": said(s.output),
+        "result": as_data(s.output),
         "inputs": [said_value(v) for v in s.inputs],
         "results": [said_value(v) for v in s.results],
     }
@@ -58,10 +58,10 @@ def said_signature(s: Signature) -> dict[str, Any]:
 
 def said_value(v: Value) -> dict[str, str]:
     """An input or a result: for readers, as the graph says it too."""
-    return {"name": v.name, "type": v.said}
+    return {"name": v.name, "type": v.type_text}
 
 
-def said(p: Part) -> dict[str, Any]:
+def as_data(p: Part) -> dict[str, Any]:
     """A part as plain data."""
     kind: dict[str, Any]
     if isinstance(p, TensorPart):
@@ -69,11 +69,12 @@ def said(p: Part) -> dict[str, Any]:
     elif isinstance(p, FixedPart):
         kind = {"fixed": value_text(p.value)}
     elif isinstance(p, SequencePart):
-        kind = {next(k for k, c in SEQUENCES.items() if c is type(p)): [said(x) for x in p.parts]}
+        name = next(k for k, c in SEQUENCES.items() if c is type(p))
+        kind = {name: [as_data(x) for x in p.parts]}
     elif isinstance(p, DictPart):
-        kind = {"dict": [[k, said(x)] for k, x in zip(p.keys, p.parts)]}
+        kind = {"dict": [[k, as_data(x)] for k, x in zip(p.keys, p.parts)]}
     elif isinstance(p, RecordPart):
-        fields = [[k, said(x)] for k, x in zip(p.fields, p.parts)]
+        fields = [[k, as_data(x)] for k, x in zip(p.fields, p.parts)]
         kind = {"record": p.title, "is_tuple": p.is_tuple, "fields": fields}
     else:
         kind = {"left_out": True}

@@ -63,10 +63,10 @@ def save(e: Any, path: Any, extra_files: Mapping[str, str | bytes]) -> None:
     write(
         path,
         {
-            MANIFEST: [said(manifest(e, bool(bodies)))],
+            MANIFEST: [as_json(manifest(e, bool(bodies)))],
             GRAPH: [text.encode()],
             **{BODY.format(i): [b.encode()] for i, b in enumerate(others)},
-            SIGNATURE: [said(said_signature(e.signature))],
+            SIGNATURE: [as_json(said_signature(e.signature))],
             SAMPLES: tensor_file.parts(samples),
             WEIGHTS: tensor_file.parts(weights),
             **{EXTRA + name: [text.encode() if isinstance(text, str) else text]
@@ -96,6 +96,6 @@ def manifest(e: Any, has_bodies: bool) -> dict[str, Any]:
     }
 
 
-def said(x: Any) -> bytes:
+def as_json(x: Any) -> bytes:
     """Plain data as JSON."""
     return json.dumps(x, indent=1).encode()

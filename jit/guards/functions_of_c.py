@@ -63,7 +63,7 @@ class FunctionsOfC:
         self.taken_globals.add((id(held), name))
         self.note_found((held.get(name),))
 
-    def lies_in_module(self, m: types.ModuleType, name: str, x: Any) -> None:
+    def note_in_module(self, m: types.ModuleType, name: str, x: Any) -> None:
         """What a module has by a name."""
         if type(x) in TYPES:
             self.of_modules.append((id(m), name, x))

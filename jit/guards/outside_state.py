@@ -145,7 +145,7 @@ class World:
         keys |= {(i, None) for i in self.growing
                  if self.facts.notices_lists or i in self.seen or i in in_arguments}
         known = {*self.tensors, *self.inputs, *(id(x._array) for x in leaves)}
-        found = [(s, id(s.there())) for s in self.slots if not s.is_number]
+        found = [(s, id(s.current())) for s in self.slots if not s.is_number]
         times = collections.Counter([*map(id, leaves), *(i for _, i in found)])
         keys |= {s.spot.key for s, i in found
                  if i in known or times[i] > 1 and not s.may_be_twin}
@@ -163,7 +163,7 @@ class World:
         slots, self.slots = self.slots, []
         first = {id(x): i for i, x in enumerate(leaves)}
         for s in slots:
-            i = id(s.there()) if s.may_be_twin else None
+            i = id(s.current()) if s.may_be_twin else None
             if i in first:
                 self.twins.append(Twin(s, first[i]))
                 continue

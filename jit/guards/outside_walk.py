@@ -200,7 +200,7 @@ class Walk:
         done |= new
         for name in sorted(new):
             self.add(Global(held, name))
-            self.of_c.lies_in_module(m, name, held[name])
+            self.of_c.note_in_module(m, name, held[name])
         return bool(new)
 
     def framework(self, t: type) -> None:

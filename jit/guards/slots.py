@@ -93,7 +93,7 @@ class Slot:
             return None                      # asking for the flag brings a view up to date
         return None if any(v is x for x in leaves) else v
 
-    def there(self) -> Any:
+    def current(self) -> Any:
         """The number, tensor or array in the slot."""
         v = self.spot.get()
         return v if self.item is None else v[self.item]

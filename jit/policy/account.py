@@ -111,7 +111,7 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
                 kind = self.kinds[key] = Kind(self.ledger.eager, objects, elements)
                 if len(self.kinds) > HISTORY:
                     self.kinds.pop(next(iter(self.kinds)))
-        kind.came(self.pause.skipped)
+        kind.note_call(self.pause.skipped)
         self.pause.skipped = 0
         return kind
 
@@ -235,7 +235,7 @@ class Policy(CallsOfMachineCode, Compiling, Eviction, ManySizes):
         """Is a call recorded because the function has just begun? `cost`: what that takes. The
         states of a training step come once each. But where data decides sizes, there may be a
         recording for each call."""
-        is_told = self.full.was_made if call.goes_by_counts else self.full.is_known
+        is_told = self.full.was_made if call.depends_on_counts else self.full.is_known
         return cost <= self.balance or not (
             is_told and cost > LEAP or self.strayed or call.like())
 

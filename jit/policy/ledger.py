@@ -93,7 +93,7 @@ class Kind:
         # what the key knows by its address only
         self.met = [_reference(x) for x in objects]
 
-    def came(self, unasked: int) -> None:
+    def note_call(self, unasked: int) -> None:
         """A call came, and before it so many whose kind was not examined. One that
         comes for the first time shows nothing of these."""
         self.weight = 1 + unasked if self.calls else 1

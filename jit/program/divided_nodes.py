@@ -79,7 +79,7 @@ class DividedNodes:
         varying = [n for n in self.outside if n not in steady]
         for k, part in enumerate(self.parts[1:], 1):
             part.by_unread_sizes = [i for i, node in enumerate(part.nodes)
-                                    if self.needs.goes_by_other_sizes(node, self.arrays)]
+                                    if self.needs.depends_on_other_sizes(node, self.arrays)]
             if part.by_unread_sizes:
                 part.given = sorted({*part.given, *varying, *counted(self.parts[:k])})
 

@@ -87,7 +87,7 @@ class Needs:
         read_numbers = self.sizes.read_numbers
         return read_numbers.get(node.outs[0], {}) if read_numbers else {}
 
-    def goes_by_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
+    def depends_on_other_sizes(self, node: Node, arrays: Sequence[Array | Type]) -> bool:
         """May a node receive a size of a value that it does not depend on? In a view that keeps all
         elements, one size follows from the others."""
         if isinstance(node, Draw):

@@ -81,7 +81,7 @@ class Program:
         return self
 
     # do sizes of its values go by data?
-    goes_by_counts: ClassVar[bool] = False
+    depends_on_counts: ClassVar[bool] = False
 
     @property
     def leading(self) -> Program:

@@ -261,7 +261,7 @@ class ProgramInParts(Program):
     backwards: BackwardByCounts | None = None
     recorded_program: ProgramInParts | None = None
 
-    goes_by_counts = True
+    depends_on_counts = True
 
     @property
     def leading(self) -> Program:

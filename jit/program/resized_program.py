@@ -50,7 +50,7 @@ def machine() -> Callable[..., tuple[Array, ...] | None] | None:
     return made
 
 
-def said(numbers: Mapping[str, Array]) -> list[Any]:
+def python_numbers(numbers: Mapping[str, Array]) -> list[Any]:
     """The values of expressions that machine code has written."""
     return [a.item() for a in numbers.values()]
 
@@ -70,7 +70,7 @@ class ConstantsOfSizes:
     def write_addresses(self) -> bool:
         """Write the addresses for the current sizes into the lists; False if the constants cannot
         be made."""
-        key = tuple(said(self.numbers))
+        key = tuple(python_numbers(self.numbers))
         found = self.known.pop(key, None)
         if found is None:
             arrays = self.own.arrays(key)
@@ -144,7 +144,7 @@ class ResizedProgram(LaunchProgram):
     def do(self, node: Node, env: list[Any]) -> None:
         numbers = self.numbers.get(id(node))
         if numbers is not None:
-            node = with_numbers(node, dict(zip(numbers, said(numbers), strict=True)))
+            node = with_numbers(node, dict(zip(numbers, python_numbers(numbers), strict=True)))
         LaunchProgram.do(self, node, env)
 
 

@@ -201,7 +201,7 @@ class SizedProgram:
         compute it, its own or theirs?). `is_known`: the outcome for other sizes is known
         already."""
         other = self.others.get(id(node)) or self.second(node)
-        if self.goes_by_sizes_alone(node):
+        if self.depends_on_sizes_alone(node):
             return None, (), False
         node = self.resized(node, other)
         if self.is_the_same(node):
@@ -235,7 +235,7 @@ class SizedProgram:
         made = self.makers.get(node.outs[0]) if isinstance(node, OpNode) and node.outs else None
         return node if made is None or made.op is not node.op else made
 
-    def goes_by_sizes_alone(self, node: Node) -> bool:
+    def depends_on_sizes_alone(self, node: Node) -> bool:
         """Does a node make a value that depends on sizes alone? If so, an own array becomes its
         outline."""
         if not self.types.is_constant(node) or any(map(self.roots.moves, node.outs)):

@@ -323,7 +323,7 @@ class SizedTypes:
         """Run an op on outlines: the outlines of its results."""
         if isinstance(node.op, MoveOp):
             return (Outline(node.op.shape(*ins, **attrs), ins[0].dtype),)
-        if isinstance(node.op, PointwiseOp) and self.lies_densely(node):
+        if isinstance(node.op, PointwiseOp) and self.is_dense(node):
             try:
                 shape = broadcast_shapes(*[x.shape for x in ins if type(x) is Outline])
             except ValueError as e:          # a part that is shorter, at an end
@@ -358,7 +358,7 @@ class SizedTypes:
             return Outline(outline.shape, outline.dtype)
         return self.without_gaps(a, b, outline.shape)
 
-    def lies_densely(self, node: Node) -> bool:
+    def is_dense(self, node: Node) -> bool:
         """Are all operands of a node row-major at all sizes? Then the result of a pointwise op is
         too."""
         return len(node.outs) == 1 and bool(node.refs()) and all(

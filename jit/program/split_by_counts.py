@@ -190,8 +190,8 @@ def without_long_runs(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> li
     """Cut a list around long runs of nodes that depend on no count: these need not be planned
     several times."""
     out: list[list[Node]] = [[]]
-    for goes_by_counts, run in runs_of(nodes, counts):
-        if not goes_by_counts and len(run) >= LONG_RUN:
+    for depends_on_counts, run in runs_of(nodes, counts):
+        if not depends_on_counts and len(run) >= LONG_RUN:
             out += [run, []]
         else:
             out[-1] += run
@@ -222,9 +222,9 @@ def runs_of(nodes: Sequence[Node], counts: Mapping[int, Counts]) -> list[tuple[b
     for node in nodes:
         views.append(node)
         if not node.is_view:
-            goes_by_counts = bool(counts[id(node)])
-            if not runs or runs[-1][0] != goes_by_counts:
-                runs.append((goes_by_counts, []))
+            depends_on_counts = bool(counts[id(node)])
+            if not runs or runs[-1][0] != depends_on_counts:
+                runs.append((depends_on_counts, []))
             runs[-1][1].extend(views)
             views = []
     return [*runs, (True, views)] if views else runs

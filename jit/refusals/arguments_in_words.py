@@ -73,7 +73,7 @@ def is_length(d: Any) -> bool:
     return type(d) is tuple and len(d) > 1 and d[0] is int and d[1] is numbers_as_sizes.NAME
 
 
-def said(d: Any) -> str:
+def in_words(d: Any) -> str:
     """A description in words."""
     if is_length(d):
         return str(d[-1])
@@ -136,7 +136,7 @@ def differing(fn: Callable[..., Any], keys: Iterable[Key]) -> list[list[str] | N
         best = None
         for other in before[-NEAR:]:
             names = [k for k in {**facts, **other[0]} if facts.get(k) != other[0].get(k)]
-            now, then = ([said(x[k]) if k in x else "left out" for k in names]
+            now, then = ([in_words(x[k]) if k in x else "left out" for k in names]
                          for x in (facts, other[0]))
             found = [
                 f"{k} is another {facts[k][0].__qualname__}"

@@ -35,18 +35,18 @@ def built(session: Any, nodes: Sequence[Node], outside: Sequence[int], values: S
     for r in known:
         learned.counting |= set(other_numbers(r.program.recorded, rec.nodes))
     if (options.rewrites or rec.values.devices or session.watch.size_read_at is not None
-            or rec.followed.lost or rec.originals.are_lost
+            or rec.followed.is_incomplete or rec.originals.are_lost
             or not (learned.counts_vary or learned.counting or counts_new_data(rec, nodes))):
         return None
     model = next((r for r in session.in_this_state
-                  if r.program.goes_by_counts and sizes.has_nodes_of(r, rec.nodes)), None)
+                  if r.program.depends_on_counts and sizes.has_nodes_of(r, rec.nodes)), None)
     options = dataclasses.replace(options, like=model and model.program)
     read_numbers = rec.followed.at if rec.variation.sizes else None
     origins = NumberOrigins(rec.followed.values, read_numbers, rec.followed.rests,
                             rec.calls_behind_gradients.found)
     made = parts_builder.build_in_parts(
         nodes, rec.values.arrays, outside, values, options, origins,
-        [r.program for r in known if r.program.goes_by_counts])
+        [r.program for r in known if r.program.depends_on_counts])
     if made is None or back is None:
         return made
     shared = model and model.program.backwards
@@ -77,6 +77,6 @@ def other_numbers(nodes: Sequence[Node], others: Sequence[Node]) -> Iterator[str
 def check_backward(program: Any, rec: Any, made: Any, back: Backward) -> None:
     """Raise Refused if the backward that is planned for a run's sizes differs from the run's own.
     Runs of other sizes led to the plan. `made`: see `Backward.check`."""
-    planned = program.goes_by_counts and program.backwards.planned(program.sizes_of_run)
+    planned = program.depends_on_counts and program.backwards.planned(program.sizes_of_run)
     if planned:
         planned.check(rec, made, back.runs)

@@ -113,7 +113,7 @@ class Family(SizeFamily[SizedCall, CallOfSizes]):
         )
         inputs.types = [p.arrays[n] for n in p.outside]
         replay.program, replay.inputs, r.replay = p, inputs, replay
-        if not p.goes_by_counts:
+        if not p.depends_on_counts:
             replay.backward = made.backward
         r.missed, r.trial, r.second_look = CountedMisses(), Trial(self.trials), SecondLook()
         if r.backward is not None:
@@ -239,7 +239,7 @@ def program(first: Recording | None, nodes: Sequence[Node], recorded: Sequence[N
         first is None
         or (family := first.sizes.family) is None
         or first.backward is not None
-        or first.program.goes_by_counts
+        or first.program.depends_on_counts
         or first.program.outside != outside
         or first.program.results != list(dict.fromkeys(values))
     ):

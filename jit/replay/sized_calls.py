@@ -52,7 +52,7 @@ class SizedCall:
         self.backward = None
         self.programs = [self.forward]
         if (first.backward is not None and other.backward is not None
-                and not first.program.goes_by_counts):   # else there are plans of its own
+                and not first.program.depends_on_counts):   # else there are plans of its own
             self.backward = SizedBackward(first.backward, other.backward, self.forward)
             self.programs += self.backward.programs.values()
 

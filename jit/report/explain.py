@@ -15,7 +15,14 @@ from ..effects.recipes import Constant, MadeArray, Number
 from ..effects.tensor_recipes import MadeTensor, MadeView
 from ..policy.outcomes import WHY_EAGER
 from ..program.launch_lists import LaunchList
-from ..refusals.arguments_in_words import arguments, differing, is_length, is_tensor, said, varies
+from ..refusals.arguments_in_words import (
+    arguments,
+    differing,
+    in_words,
+    is_length,
+    is_tensor,
+    varies,
+)
 from ..refusals.user_names import Names, line_of, slot_name, type_of
 from ..tables import result_steps
 from ..values.immutable_types import PLAIN
@@ -111,7 +118,7 @@ class ExplainedValues:
 def guarded(traced: Traced, key: Key, r: Recording) -> list[dict[str, str]]:
     """What is compared before a replay: {"what", "is", "line"}, the line being where the code
     names it."""
-    out = [{"what": path, "is": said(d), "line": ""} for path, d in arguments(traced.fn, key)]
+    out = [{"what": path, "is": in_words(d), "line": ""} for path, d in arguments(traced.fn, key)]
     names, done = Names(r.world, traced.fn, key), set()
     for place in r.world.places:
         if not place.is_shown(names):
@@ -240,7 +247,7 @@ def of_recording(traced: Traced, key: Key, r: Recording) -> Facts:
         "guards": len(r.world.places), "tensors": len(r.guards.tensors), "slower": r.slow,
         "microseconds": [round(t * 1e6, 2) if t < math.inf else None for t in r.trial.seconds],
         "checked": r.checks.made, "rewrites": p.notes, "writes": len(r.replay.bumps), "arguments": [
-            (path, said(d))
+            (path, in_words(d))
             for path, d in arguments(traced.fn, key)], "backward": r.backward and backward(r)}
 
 

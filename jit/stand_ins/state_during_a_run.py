@@ -203,9 +203,9 @@ class Swapped:
         """Before the run; `leaves` are the tensors of the slots."""
         for s, t in zip(self.world.slots, self.leaves):
             if s.is_array:
-                s.spot.put(recorder.stand_ins.arrays.stand_in_slot(s.there(), t))
+                s.spot.put(recorder.stand_ins.arrays.stand_in_slot(s.current(), t))
             if s.is_number:
-                n: Any = Number(s.there(), t, recorder)
+                n: Any = Number(s.current(), t, recorder)
                 if s.item is not None:
                     real, there = self.tuples.get(s.spot.key) or [s.spot.get()] * 2
                     n = (*there[:s.item], n, *there[s.item + 1:])

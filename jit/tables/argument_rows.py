@@ -165,16 +165,16 @@ class ArgumentRows:
         for s, leaf in zip(world.slots, self.leaves.slots):
             i = self.object_in(s)
             if s.is_number:
-                self.any_number(i, s.there(), leaf)
+                self.any_number(i, s.current(), leaf)
             elif s.is_array:
-                self.arrays.append((i, s.there(), self.leaves.leaf[id(leaf)]))
+                self.arrays.append((i, s.current(), self.leaves.leaf[id(leaf)]))
             else:
                 self.tensors.append((i, leaf))
 
     def twins(self) -> None:
         """The contents of slots that are arguments as well."""
         for twin in self.recording.world.twins:
-            self.tensors.append((self.object_in(twin.slot), twin.slot.there()))
+            self.tensors.append((self.object_in(twin.slot), twin.slot.current()))
 
     def object_in(self, s: Slot) -> int:
         """The contents of a slot become an object: its number."""

@@ -336,7 +336,7 @@ def test_views_are_no_results_of_a_part():
         x = rows(rng, 20)
         assert bits(traced(x)) == bits(shown(x))
     recordings = traced._calls.recordings.by_key.values()
-    recording = next(r for rs in recordings for r in rs if r.program.goes_by_counts)
+    recording = next(r for rs in recordings for r in rs if r.program.depends_on_counts)
     p = recording.program
     parts = cut(p.recorded, p.arrays, p.origin, p.results, set(), Needs(), 9)
     assert len(parts) == 2
@@ -369,7 +369,7 @@ def test_what_new_arguments_decide_is_no_size_of_a_recording(are_new):
             x, y = rows(rng, 40), whet.tensor(rng.integers(-1, 3, 40))
         assert traced(x, y) == eager(x, y)
     first = traced._calls.policy.held[0]
-    assert first.program.goes_by_counts == are_new
+    assert first.program.depends_on_counts == are_new
     assert calls_of(traced)["recorded"] == (2 if are_new else 1)
 
 

@@ -51,7 +51,7 @@ def tokens(rng, n):
 
 def parts_of(traced):
     """The later parts of the last program in parts."""
-    programs = [r.program for r in traced._calls.policy.held if r.program.goes_by_counts]
+    programs = [r.program for r in traced._calls.policy.held if r.program.depends_on_counts]
     return programs[-1].later
 
 
@@ -147,7 +147,8 @@ def test_parts_are_split_once_they_have_many_ways(monkeypatch):
     for _ in range(4 * CALLS):
         x = tokens(rng, 8)
         assert bits(traced(x)) == bits(of_masks(x))
-    counts = [r.program.most_counts for r in traced._calls.policy.held if r.program.goes_by_counts]
+    counts = [r.program.most_counts for r in traced._calls.policy.held
+              if r.program.depends_on_counts]
     assert counts[0] == parts_builder.MOST_COUNTS and counts[-1] == 1
     assert calls_of(traced)["replayed"] >= 3 * CALLS
 
@@ -157,7 +158,7 @@ def program_of(function, n=9):
     rng, traced = np.random.default_rng(0), whet.jit.trace(function)
     for _ in range(12):
         traced(tokens(rng, n))
-    return next(r.program for r in traced._calls.policy.held if r.program.goes_by_counts)
+    return next(r.program for r in traced._calls.policy.held if r.program.depends_on_counts)
 
 
 def test_its_graphs_have_the_numbers_of_the_whole():

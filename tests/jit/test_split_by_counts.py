@@ -164,7 +164,7 @@ def test_a_step_has_few_parts_and_the_same_ones_whatever_is_counted():
         y[:(k % 8) + 2] = rng.integers(1, 4, k % 8 + 2)
         traced(*map(whet.from_numpy, (rng.standard_normal((24, 6)).astype("f"), y,
                                       rng.standard_normal((24, 4)).astype("f"))))
-    programs = [r.program for r in traced._calls.policy.held if r.program.goes_by_counts]
+    programs = [r.program for r in traced._calls.policy.held if r.program.depends_on_counts]
     lengths = {tuple(len(p.shared.numbered.nodes) for p in program.later) for program in programs}
     assert len(lengths) == 1 and len(programs[0].later) <= 7
     assert calls_of(traced)["replayed"] >= 30

@@ -271,7 +271,7 @@ def test_a_dear_second_recording_waits_where_data_decides_sizes(took, why):
     kind = policy.kind(0, ())
     assert policy.why_not_record(kind, Candidate()) is None
     policy.recorded(kind, took, 0.001, False, Outcome.RECORDED)
-    assert policy.why_not_record(kind, Candidate(is_known=True, goes_by_counts=True)) is why
+    assert policy.why_not_record(kind, Candidate(is_known=True, depends_on_counts=True)) is why
     assert policy.why_not_record(kind, Candidate(is_known=True)) is None
 
 

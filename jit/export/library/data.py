@@ -60,7 +60,7 @@ class Described(NamedTuple):
         return -1 in self.shape
 
     @property
-    def said(self) -> str:
+    def type_text(self) -> str:
         """The type of the value as users read it."""
         if not self.varies:
             return str(self.type)
@@ -298,7 +298,7 @@ class Descriptions:
         out = [(int(code), text) for code, text in layout.SAID.items()]
         for i, d in enumerate([*self.inputs, *self.results]):
             what = f"{'input' if i < len(self.inputs) else 'result'} `{d.name}`"
-            size = d.said if d.varies else f"{d.said}, {extent(d.type)} bytes"
+            size = d.type_text if d.varies else f"{d.type_text}, {extent(d.type)} bytes"
             align = d.type.dtype.itemsize
             said = {
                 layout.Code.NULL_POINTER: f"{what} is a null pointer; it is {size}",

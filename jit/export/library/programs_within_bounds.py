@@ -151,7 +151,7 @@ class Ways:
                 if made is not None:
                     return made
         for symbols, times in self.kinds_of_calls(values):
-            first = values if times else self.told_apart(values, symbols)
+            first = values if times else self.distinguishing(values, symbols)
             for second in self.beside(first, symbols):
                 if self.plans >= MOST_PLANS:
                     self.alone[values] = "there are too many plans"
@@ -215,7 +215,7 @@ class Ways:
                     self.tried[symbols, others] += 1
                     yield symbols, times
 
-    def told_apart(self, values: Values, symbols: Sequence[int]) -> Values:
+    def distinguishing(self, values: Values, symbols: Sequence[int]) -> Values:
         """Sizes that differ from these in the symbols alone, at which the fewest of the graph's
         sizes are equal by chance: what passes find there holds for more. Nothing runs at them, so
         they may lie beyond the bounds, where these are narrow."""
