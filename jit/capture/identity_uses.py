@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..guards.data_objects import SeenObjects
     from .recorder import Recorder
 
-METHODS = "__hash__", "__eq__", "__repr__"         # that may go by the identity of an object
+METHODS = "__hash__", "__eq__", "__repr__"         # that may depend on the identity of an object
 _lock = threading.Lock()
 _watched: dict[type, list[IdentityUses]] = {}
 

@@ -17,9 +17,9 @@ names the member."""
 
 FIRST = 1  # what needs no more than that is written so, for whets of any age
 SIZED = 2  # since then there may be sizes that differ, and control flow
-COUNTED = 3  # since then counts among floats may go by sizes: how many numbers a mean is of
+COUNTED = 3  # since then counts among floats may depend on sizes: how many numbers a mean is of
 FORMULAS = 4  # since then sizes may be parts of others, and bounds may have steps
-FORMAT = 5  # since then numbers that go by sizes may be fractions and roots
+FORMAT = 5  # since then numbers that depend on sizes may be fractions and roots
 BODY = "body.{}.txt"
 EXTRA = "extra/"
 MANIFEST, GRAPH, WEIGHTS = "whet.json", "graph.txt", "weights.safetensors"

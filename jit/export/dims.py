@@ -21,7 +21,7 @@ EIGHTHS = (3, 5, 7), (7, 3, 5), (5, 7, 3)  # of the example's sizes, by which ot
 FIT = 3, 5  # and where numbers are known at any size, and expressions of them are looked for
 HOLD = 8, 21  # what was found is held to the numbers at these
 NEAR, FAR = 5, 4  # how far around some sizes ops are asked, and from a size without a largest
-MOST = 128  # sizes that are all tried, where Python goes by them
+MOST = 128  # sizes that are all tried, where Python depends on them
 
 
 class Expression:

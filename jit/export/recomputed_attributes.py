@@ -32,7 +32,7 @@ def is_of_tensors(c: Change) -> bool:
 
 
 def depends_on_inputs(rec: Any, value: int, inputs: Collection[int]) -> bool:
-    """Does a value of a run go by inputs, or by random numbers? What is written to its memory
+    """Does a value of a run depend on inputs, or on random numbers? What is written to its memory
     counts, whenever it was written."""
     root = rec.values.root
     needed = {root(value)}

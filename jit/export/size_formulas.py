@@ -31,7 +31,7 @@ OPERATORS = ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod
 
 
 def of_real(name: str, function: Callable[..., float]) -> Callable[..., Any]:
-    """A function of numbers, some of which may go by sizes."""
+    """A function of numbers, some of which may depend on sizes."""
     def made(*xs: Any) -> Any:
         symbolic = next((x for x in xs if type(x) in SYMBOLIC), None)
         if symbolic is None:

@@ -171,7 +171,7 @@ def number_at(n: Node, path: Path) -> float:
 
 
 def has_counts(sized: SizedGraph) -> bool:
-    """Are there floats among the numbers that go by sizes?"""
+    """Are there floats among the numbers that depend on sizes?"""
     return any(
         type(number_at(sized.graph.nodes[i], path)) is float
         for i, holes in sized.holes.items() for path in holes

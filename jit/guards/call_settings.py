@@ -1,4 +1,4 @@
-"""The settings that every call goes by, whatever the function: they are a part of the key of a
+"""The settings that every call depends on, whatever the function: they are a part of the key of a
 call, and compared before each replay."""
 from __future__ import annotations
 

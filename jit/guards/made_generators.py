@@ -1,8 +1,8 @@
 """May code make generators of random numbers otherwise than by `default_rng`?
 
 What it calls then is not noticed: classes, or what copies a generator. And methods of generators
-take a stand-in for an array for something other than an array: `shuffle` would go by its views of
-rows, which change meanwhile. So a run of such code finds the arrays themselves."""
+take a stand-in for an array for something other than an array: `shuffle` would depend on its views
+of rows, which change meanwhile. So a run of such code finds the arrays themselves."""
 from __future__ import annotations
 
 import copyreg

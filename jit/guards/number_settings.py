@@ -1,4 +1,4 @@
-"""Settings that no object holds and that C functions go by."""
+"""Settings that no object holds and that C functions depend on."""
 import decimal
 from collections.abc import Callable
 from typing import Any
@@ -27,5 +27,5 @@ def _numpy_errors() -> Any:
     return _last[1]
 
 
-# what no object holds, and C functions go by: each as one object for one way to be
+# what no object holds, and C functions depend on: each as one object for one way to be
 SETTINGS: dict[str, Callable[[], Any]] = {"numpy": _numpy_errors, "decimal": _decimals}

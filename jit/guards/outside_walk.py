@@ -63,7 +63,7 @@ class Walk:
         self.facts = CodeFacts(                          # of all code
             notices_numbers=unread, notices_truths=unread, notices_types=unread)
         self.callables, self.modules = findings.MetCallables(), MetModules()
-        self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may go by
+        self.settings = {"numpy"} if numpy else set()    # of SETTINGS, that results may depend on
         self.unread: dict[int, Reason] = {}  # what cannot be compared, by id
         self.set_first: dict[SetFirst, Any] = {}         # see overwritten_attributes.py
         self.held_back: dict[int, Held] = {}             # see unnamed_objects.py

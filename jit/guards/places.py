@@ -29,7 +29,7 @@ class Place:
     can_be_set = False                       # may something be laid there, which replays repeat?
     has_contents = False                     # can it be filled as a whole?
     says_itself = False                      # does `say` tell more than a name of it would?
-    is_read = True                           # could a function go by what it holds?
+    is_read = True                           # could a function depend on what it holds?
 
     def __init__(self, owner: Any, objects: Iterable[Any]) -> None:
         self.owner, self.objects = owner, list(objects)

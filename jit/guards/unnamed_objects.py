@@ -46,7 +46,7 @@ Held = dict[str, Any]
 ASKED_BY_NAME = frozenset(("__init__", "__replace__"))
 # how code takes an object apart without naming what it has
 TAKING_APART = frozenset(("__dict__", "__getstate__", "__reduce__", "__reduce_ex__", "__slots__"))
-# methods of `object` that go by an object's address
+# methods of `object` that depend on an object's address
 IDENTITIES = frozenset(("__hash__", "__repr__", "__str__", "__format__", "__eq__", "__ne__"))
 
 

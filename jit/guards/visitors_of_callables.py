@@ -275,8 +275,8 @@ def abstract_classes(walk: Walk) -> None:
 
 
 def look_up_unnamed(walk: Walk, names: NamesInCode) -> None:
-    """What code goes by without naming it: builtins that statements call, and what is registered as
-    a sequence or a mapping."""
+    """What code depends on without naming it: builtins that statements call, and what is registered
+    as a sequence or a mapping."""
     walk.places += [Global(vars(builtins), name) for name in names.implied
                     if walk.builtins.first(name)]
     if names.matches:

@@ -11,7 +11,7 @@ from .native_entry import L
 from .table_rows import Table
 
 FOREVER = (1 << 63) - 1          # uses of a table
-WORD, NUMBERED = (1 << 64) - 1, 63   # all bits of a word; arguments whose ints an index may go by
+WORD, NUMBERED = (1 << 64) - 1, 63   # all bits of a word; arguments whose ints an index may use
 # a table that fits no call
 _never: Any = None if L is None else np.full(L.HEADER, -1, np.int64)
 

@@ -150,7 +150,7 @@ class Passed:
         plan = options.like.plan if options.like is not None and not options.rewrites else None
         check = self.check if verify.CHECK else None
         arrays = [*self.arrays]
-        for n in self.counted:               # nothing that is decided here goes by their sizes
+        for n in self.counted:               # nothing that is decided here depends on their sizes
             arrays[n] = np.empty((1,) * len(arrays[n].shape), arrays[n].dtype)
         self.nodes, self.plan = planned(nodes, root, arrays, visible, check, plan, plan_cache)
         self.arrays += arrays[len(self.arrays):]

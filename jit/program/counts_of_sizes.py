@@ -3,7 +3,7 @@
     %3 = nonzero(%1)                        counted: n rows
     %4 = index(%0, %3)                      f32[n, 4]
     %5 = matmul(%4, %2)                     f32[n, 8]
-    %6 = sum(%5)                            f32[]: goes by n, and what it makes does not
+    %6 = sum(%5)                            f32[]: depends on n, and what it makes does not
 
 A run shows sizes, of which two may be equal by chance: that n is 4 does not make each dimension of
 4 elements one that data decides. Where that is not plain, the op is run on outlines.

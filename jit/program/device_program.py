@@ -74,7 +74,7 @@ class Stage:
         self.outs = [o for o in dict.fromkeys(made) if o in wanted]
         self.draws = [n for n in nodes if isinstance(n, Draw)]
         self.dying = self._dying()
-        # numbers of the host that kernels receive at each call; plans go by others
+        # numbers of the host that kernels receive at each call; plans depend on others
         self.passed = {x for x in self.ins if x not in work.there and all(
             passes_number(n, x) for n in self.nodes if Ref(x) in n.refs())}
         # where among what it is given arrays of the device are

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .program import Program
 
 
-MOST_COUNTS = 3                  # that a part may go by, until one is planned in MOST_WAYS
-MOST_WAYS = 4                    # to plan a part: from then on each part goes by one count
-LONG = 16                        # nodes for each count: then each part goes by one from the start
+MOST_COUNTS = 3                  # that a part may depend on, until one is planned in MOST_WAYS
+MOST_WAYS = 4                    # to plan a part: from then on each part depends on one count
+LONG = 16                        # nodes for each count: then parts depend on one from the start
 
 
 def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iterable[int],
@@ -39,7 +39,7 @@ def build_in_parts(nodes: Sequence[Node], arrays: Sequence[Array], outside: Iter
     whose parts may be shared.
 
     A number among the arguments that became a size (see `values/numbers_as_sizes.py`) has no
-    memory that a later part could be given: there is no such program where one goes by it."""
+    memory that a later part could be given: there is no such program where one depends on it."""
     if not any(isinstance(n, OpNode) and n.op.sized_by_data for n in nodes):
         return None
     divided = DividedNodes(nodes, arrays, list(outside), list(dict.fromkeys(results)),

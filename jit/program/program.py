@@ -80,7 +80,7 @@ class Program:
         """The program whose graphs describe this one: that of the recorded sizes."""
         return self
 
-    # do sizes of its values go by data?
+    # do sizes of its values depend on data?
     depends_on_counts: ClassVar[bool] = False
 
     @property

@@ -90,11 +90,11 @@ class ConstantsOfSizes:
 class ResizedProgram(LaunchProgram):
     """The program. One call at a time works with its words.
 
-    `block` is what machine code goes by, and `made` are the values that it makes arrays for: those
-    of a call that `fits` are in `memory`. It writes `is_long`, a word for each list of launches;
-    `numbers`, one for each expression in a node that Python does, by the node's id; and `layouts`,
-    the sizes and strides of what such nodes make. `constants` are those that Python makes.
-    `learn_sizes` has Python's functions tell machine code what they give for some sizes."""
+    `block` is what machine code depends on, and `made` are the values that it makes arrays for:
+    those of a call that `fits` are in `memory`. It writes `is_long`, a word for each list of
+    launches; `numbers`, one for each expression in a node that Python does, by the node's id; and
+    `layouts`, the sizes and strides of what such nodes make. `constants` are those that Python
+    makes. `learn_sizes` has Python's functions tell machine code what they give for some sizes."""
 
     of_sizes: ProgramOfSizes
     block: Array

@@ -1,11 +1,11 @@
 """Splits parts that depend on several counts into parts that depend on one each, as far as data
 dependences allow.
 
-    %9 = index(%0, %3)                      goes by the length of %3
+    %9 = index(%0, %3)                      depends on the length of %3
     %10 = linear(%9, %6)
     %11 = index_add(%2, %3, %10)            what it makes has sizes of its own
                                             ------------------------------
-    %12 = index(%0, %4)                     goes by the length of %4
+    %12 = index(%0, %4)                     depends on the length of %4
     %13 = linear(%12, %7)
 
 A plan is for a length of 0, of 1, or of more. So a part with one length has three plans, and a part
@@ -14,7 +14,7 @@ list.
 
 Where the list is split decides how many plans there are, and never what they do: a part is planned
 for all sizes of what it is given. Each part takes time of its own, so nodes change places until
-those that go by one count follow each other.
+those that depend on one count follow each other.
 """
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whet.ir.graph import Node
     from whet.ir.values import Array, Type
 
-LONG_RUN = 16                            # nodes in a row that go by no count: a part of their own
+LONG_RUN = 16                            # nodes in a row that depend on no count: their own part
 NOTHING: Set[int] = frozenset()
 PARTS_PER_COUNT = 8                      # more than that on average, and a group stays whole
 

@@ -134,9 +134,9 @@ def signed(w: int) -> int:
 
 class ListText:
     """The list of a program, whose symbols begin with `tag`; kernels are those of `texts`. Where
-    sizes differ the list is a template: `holes` are the places of words that go by sizes, `links`
-    of addresses of other words, `sums` of what is looked up and an offset, `columns` of words of
-    which there are as many as sizes say."""
+    sizes differ the list is a template: `holes` are the places of words that depend on sizes,
+    `links` of addresses of other words, `sums` of what is looked up and an offset, `columns` of
+    words of which there are as many as sizes say."""
 
     def __init__(self, p: LevelProgram, tag: str, texts: Texts, offsets: list[int], inputs: int,
                  reasons: dict[str, int]) -> None:

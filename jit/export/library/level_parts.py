@@ -1,7 +1,7 @@
 """What a level of a library is made of: plain data, from one process to another.
 
 A library of sizes that differ has several programs for a level, each with a `Case`: the sizes that
-it is for, and how its words go by them.
+it is for, and how its words depend on them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Kernel(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """A word that goes by sizes: a Python expression in the symbols and parts of a `Case`.
+    """A word that depends on sizes: a Python expression in the symbols and parts of a `Case`.
     `form` is the type of the number in the word, by NumPy's name."""
 
     text: str

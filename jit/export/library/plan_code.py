@@ -1,5 +1,5 @@
 """The machine code of a library whose sizes differ that makes a context ready for some sizes: the
-list that is for them is copied into the context, and what goes by sizes is put into it."""
+list that is for them is copied into the context, and what depends on sizes is put into it."""
 
 from __future__ import annotations
 

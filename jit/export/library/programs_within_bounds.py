@@ -2,8 +2,8 @@
 bounds has one.
 
 One that is planned for sizes that are not known serves all that go the same way through the
-planning. Those of other sizes are planned from the same two runs. Where something goes by how large
-a size is, or a size is 0 or 1, there is a program for that size alone.
+planning. Those of other sizes are planned from the same two runs. Where something depends on how
+large a size is, or a size is 0 or 1, there is a program for that size alone.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class Ways:
         return len(sizes) - len(set(sizes.values()))
 
     def coincidences(self, values: Values) -> int:
-        """How many sizes happen to be equal to others: of such a call it cannot be seen what goes
-        by which size."""
+        """How many sizes happen to be equal to others: of such a call it cannot be seen what
+        depends on which size."""
         return sum(n in self.known for n in values) + len(values) - len(set(values))
 
     # ---- one program -----------------------------------------------------------------------------

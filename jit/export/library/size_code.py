@@ -1,4 +1,4 @@
-"""The machine code that says which sizes a list is for, and puts what goes by sizes into it.
+"""The machine code that says which sizes a list is for, and puts what depends on sizes into it.
 
 Expressions are those that planning noted in Python's words (`ir/symbolic_size.py`); they mean the
 same here: divisions round down, whole numbers become floats where they meet floats.
@@ -157,7 +157,7 @@ class Filling:
         self.case, self.numbers = case, Numbers(self.f, sizes, case, tag)
 
     def hole(self, at: int, what: Formula) -> None:
-        """A word that goes by sizes."""
+        """A word that depends on sizes."""
         self.f.store(self.word(what, self.numbers), self.f.at(self.words, at, "i64"))
 
     def word(self, what: int | Formula, numbers: Numbers) -> Any:

@@ -1,5 +1,5 @@
-"""The program of a graph for all sizes that go the same way, as plain data: words that go by sizes
-are expressions of them.
+"""The program of a graph for all sizes that go the same way, as plain data: words that depend on
+sizes are expressions of them.
 
 It is planned as families of traces are (`program/sized_program.py`), from the graph at two sizes.
 What Python computes of sizes (which kernel suits them, a mask) is looked up: in a library there is
@@ -109,7 +109,7 @@ class SizedLevel:
         return [values[k] for k in self.symbols]
 
     def arrays(self, values: Sequence[int]) -> Any:
-        """The arrays that go by sizes alone."""
+        """The arrays that depend on sizes alone."""
         found = self.own(*self.of(values))
         return None if found is None else self.program.own.arrays(found)
 
@@ -125,8 +125,8 @@ class SizedLevel:
                 for v in (*self.inputs, *self.results)]
 
     def parts(self) -> dict[str, str]:
-        """The expressions that have names and that the program goes by. There are those of earlier
-        plans from the same runs, too, which may mean nothing at the sizes of this one."""
+        """The expressions that have names and that the program depends on. There are those of
+        earlier plans from the same runs, too, which may mean nothing at the sizes of this one."""
         parts, found = self.facts.parts, dict[str, str]()
         todo = [*strings([self.draft, self.writer.tail, self.facts.source(), self.shapes()])]
         while todo:
@@ -160,7 +160,7 @@ class SizedLevel:
 
     # ---- what is looked up -----------------------------------------------------------------------
     def needed(self, part: str) -> list[int]:
-        """The symbols that an expression goes by."""
+        """The symbols that an expression depends on."""
         found = {int(s) for s in re.findall(r"\bs(\d+)\b", part)}
         for name in PART.findall(part):
             found.update(self.needed(self.facts.parts[name]))
@@ -186,7 +186,7 @@ class SizedLevel:
         return word
 
     def place_of(self, which: int) -> Any:
-        """Where an array is that goes by sizes."""
+        """Where an array is that depends on sizes."""
 
         def word(values: Sequence[int]) -> Place:
             return self.writer.more_constants(self.arrays(values)[which])
@@ -196,7 +196,7 @@ class SizedLevel:
 
 # ---- from entries to plain data ------------------------------------------------------------------
 class SizedWriter(Writer):
-    """Writes a plan down. `own`: the arrays that go by sizes which launches are given."""
+    """Writes a plan down. `own`: the arrays that depend on sizes which launches are given."""
 
     def __init__(self, level: SizedLevel) -> None:
         self.sized, p = level, level.program
