@@ -1,7 +1,7 @@
 """Calls that act outside of Python's state (`print`, writing to streams, warnings, logging,
 caches), clocks, and functions of numbers.
 
-During a recorded run stand-ins lie where the function finds these: in modules, attributes and
+During a recorded run stand-ins are where the function finds these: in modules, attributes and
 cells. A stand-in does what is asked and records it. A replay repeats the calls in the same order,
 after everything that can still miss. Their texts may consist of constants, of numbers that vary,
 and of tensors without history."""

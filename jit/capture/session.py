@@ -131,7 +131,7 @@ class Session:
         return out if self.has_run else self.unwatched()
 
     def concluded(self) -> None:
-        """The run is over: what it gave becomes what the user gets."""
+        """Describe the run, which is over, and replace the stand-ins in its result."""
         if not self.is_unwatched:
             self.world.locks.add(self.watch.locks.taken.values())
         try:

@@ -7,7 +7,7 @@ A trainer hands on by attributes what it computes, from method to method:
         self.losses = {}
         self.losses["norm"] = self.hidden.norm()
 
-What lay there before does not matter: see `guards/overwritten_attributes.py`. Code reads these
+Their old values do not matter: see `guards/overwritten_attributes.py`. Code reads these
 names, so the code does not show it. A run does: during it the class has a descriptor by that name,
 which passes everything on to the object's own dict.
 """

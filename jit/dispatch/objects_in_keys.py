@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 class KnownObjects:
-    """For each key the objects of which it has the address. They are kept alive as long as there
-    are recordings of the key, as another object may come to lie where one was. A key without
-    recordings lets them go: a function that runs eagerly keeps nothing that it is given."""
+    """The objects whose addresses are part of each key. While a key has recordings these objects
+    are kept alive, so that no other object gets such an address. A key without recordings releases
+    them: a function that runs eagerly does not keep its arguments alive."""
 
     def __init__(self) -> None:
         self.held: dict[Key, Sequence[Any]] = {}

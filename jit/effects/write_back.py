@@ -8,8 +8,8 @@ from .recipes import Recipe
 
 
 class Left:
-    """What a run left in Python's state. `effects`: spots and what is laid there, `growths`: lists
-    and what is appended to them, `filled`: which containers among the arguments get other
+    """What a run left in Python's state. `effects`: spots and what is written to them, `growths`:
+    lists and what is appended to them, `filled`: which containers among the arguments get other
     contents."""
 
     def __init__(self, effects: list[Any], growths: list[Any], filled: list[Any]):
@@ -23,7 +23,7 @@ class Left:
         return bool(self.recipes)
 
     def write(self, built: list[Any], boxes: Any) -> None:
-        """Lay what was built by `recipes`."""
+        """Write what was built by `recipes`."""
         new = iter(built)
         for setter in self.setters:
             setter(next(new))

@@ -1,8 +1,9 @@
-"""Lists that code could only append to, by its instructions: a history, a log. What they hold does
-not count for a recording, also for one of a way that never comes to the line that appends.
+"""Lists to which the bytecode of a function only appends, such as a history or a log. Recordings do
+not compare their contents, even if the recorded run did not execute the line that appends.
 
-That is a guess, as a list may have two names. A run finds something else in its place, which notes
-when it is read (see `stand_ins/state_during_a_run.py`): then it is a guard."""
+This is a guess, because a list may have two names. During a run a stand-in is in its place, which
+notices reads (see `stand_ins/state_during_a_run.py`). A list that was read is compared from then
+on."""
 import functools
 import types
 from collections.abc import Iterator
@@ -19,8 +20,8 @@ ENTRIES = frozenset(("BINARY_SUBSCR", "BINARY_OP"))      # the latter from 3.14 
 
 
 def appended_lists(world: World) -> frozenset[tuple[int, None]]:
-    """The lists and deques of a world that its code names only to append to them, by what is said
-    of such that grow."""
+    """The lists and deques of a world that its code names only to append to them, as the keys of
+    lists that grow (see `VaryingSpots`)."""
     uses = [of for code in world.codes for of in uses_of_names(code)]
     names = {name for name, appends in uses if appends}
     names -= {name for name, appends in uses if not appends}

@@ -27,8 +27,8 @@ LOADING = TAKING | {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
 def spots_of_calls(walk: Walk, f: Any) -> list[Spot]:
-    """Where the code that a walk has met finds a function or a type, if all of it only calls it;
-    nothing if some code could do more with it, or nothing can lie there instead."""
+    """The spots in which code finds a function or a type, if all code within reach only calls it.
+    Empty if some code could do more with it, or if it cannot be replaced there during a run."""
     found = [(p, i) for p in walk.places for i, x in enumerate(p.objects) if x is f]
     named = {p.name_of(i) for p, i in found if type(p) is Global}
     if id(f) in walk.callables.in_no_place or not all(_may_lie_there(p, f) for p, _ in found) \
@@ -53,7 +53,7 @@ def is_of_self(walk: Walk, code: types.CodeType, loaded: Instruction) -> bool:
 
 
 def _may_lie_there(p: Any, f: Any) -> bool:
-    """May what hands on plain numbers lie in this place, or has it no need to?"""
+    """Can a function that passes plain numbers on replace this one here, or need it not?"""
     return calls_can_be_read(p) and (type(p) is not Global or p.owner is not vars(builtins) and (
         not isinstance(f, type) or origin_of(p.owner) is None))
 

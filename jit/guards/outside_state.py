@@ -117,8 +117,8 @@ class World:
         self._arrange()
 
     def let_go(self, kept: Iterable[Any]) -> None:
-        """Forget gradients, other than these: who reads one finds it by the tensor whose it is, and
-        it is soon another. Forget containers that are given, too."""
+        """Release containers among the arguments, and gradients other than `kept`. A gradient is
+        soon replaced by another; its tensor leads to the current one."""
         for c in self.containers:
             c.value = None
         gone = set(map(id, self.grads)) - set(map(id, kept))

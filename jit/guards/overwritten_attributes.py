@@ -5,9 +5,9 @@ A layer keeps what it computed, to be looked at later:
     self.last = h.detach()
     self.losses = {"mean": h.mean().detach()}
 
-What lay there before does not matter to a run. So only whether there was something is compared
-before a replay, and the walk over what a function can reach does not go on from it. A replay puts
-there what the run left.
+The old value does not matter to a run. So a replay only compares whether the attribute existed,
+and the walk over what a function can reach does not visit its value. A replay sets the attribute
+as the run did.
 
 This holds where no code within reach asks for the name. It also holds where earlier runs have set
 the attribute first; then each further run is watched for that (see `capture/set_before_read.py`).
@@ -82,7 +82,7 @@ class Overwritten(Place):
             self.objects = self.look()
 
     def end(self) -> None:
-        """The run is over: what lay there may be anything, unless it is to be compared."""
+        """End the run: the old value may now be anything, unless it is compared."""
         self.holds = self.is_compared
         if not self.holds and self.objects[0] is not ABSENT:
             self.objects = [ANYTHING]

@@ -26,7 +26,7 @@ Check = Callable[[], bool]
 class Place:
     """`objects` is what `owner` held."""
     __slots__ = ("owner", "objects")
-    can_be_set = False                       # may something be laid there, which replays repeat?
+    can_be_set = False                       # can replays write to it?
     has_contents = False                     # can it be filled as a whole?
     says_itself = False                      # does `say` tell more than a name of it would?
     is_read = True                           # could a function depend on what it holds?
@@ -35,11 +35,11 @@ class Place:
         self.owner, self.objects = owner, list(objects)
 
     def look(self) -> Sequence[Any] | None:
-        """What it holds now; None where its names are others."""
+        """What it holds now; None if it has other names, such as other keys."""
         raise NotImplementedError
 
     def found(self) -> Sequence[Any]:
-        """The objects that lead to others."""
+        """The objects in it that the walk visits."""
         return self.objects
 
     def same(self, alike: Callable[[Any, Any], bool] = _same) -> bool:
@@ -55,7 +55,7 @@ class Place:
         return lambda: all([p.same() for p in places])
 
     def changes(self) -> list[Change]:
-        """In what it differs."""
+        """The differences to what it held."""
         now = self.look()
         if now is None or len(now) != len(self.objects):
             return [Change(self, None, self.objects, now)]

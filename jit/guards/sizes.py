@@ -200,15 +200,15 @@ def _shapes(r: Recording, leaves: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def took_same_way(r: Recording, program: Program) -> bool:
-    """Did the run that a program is of come to the nodes of recording `r`, and to no others?
-    Where both are of one plan, the nodes in it were compared already."""
+    """Has the run of a program the very nodes of recording `r`? If both share a plan, its nodes
+    were compared already."""
     plan = r.program.plan
     compared = set(map(id, plan.nodes)) if program.plan is plan else frozenset[int]()
     return has_nodes_of(r, program.recorded, compared)
 
 
 def has_nodes_of(r: Recording, nodes: Sequence[Node], compared: Set[int] = frozenset()) -> bool:
-    """Did a run come to the nodes of recording `r`? Those were `compared`, by their ids."""
+    """Has a run the very nodes of recording `r`? `compared`: ids of nodes that need no look."""
     known = r.program.recorded
     return (len(known) == len(nodes)
             and all(is_one_node(a, b) for a, b in zip(known, nodes) if id(a) not in compared))

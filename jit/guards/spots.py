@@ -1,5 +1,5 @@
-"""Spots: single positions in Python's state. A spot is read, and something is laid there past
-whatever would notice. Each kind of position is a class."""
+"""Spots: single positions in Python's state. A spot is read and written to without running hooks of
+the user, such as `__setattr__`. Each kind of position is a class."""
 from __future__ import annotations
 
 import builtins
@@ -43,7 +43,7 @@ class Spot:
         raise NotImplementedError
 
     def put(self, value: Any) -> None:
-        """Lay something there."""
+        """Write an object to it."""
         raise NotImplementedError
 
     def put_back(self, value: Any) -> None:

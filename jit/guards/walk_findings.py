@@ -154,8 +154,9 @@ class MetClasses:
 
 
 class StateMadeLater:
-    """`sets_up`: does something make state of its own when it is first used, as optimizers do?
-    `gathers`: will something, once others have gathered what it needs?"""
+    """`sets_up`: is there an object that makes its state when it is first used, as optimizers do?
+    `gathers`: is there one that does so once it has its inputs, as an optimizer that waits
+    for gradients?"""
 
     def __init__(self) -> None:
         self.sets_up = self.gathers = False
@@ -168,7 +169,7 @@ class StateMadeLater:
 
 class QuestionsAboutWatchers:
     """Functions that tell code whether it is watched (`sys.gettrace`) or what is alive. `were_met`:
-    was there such a function? `names`: those by which code finds them."""
+    was there such a function? `names`: the names under which code finds them."""
 
     def __init__(self) -> None:
         self.were_met = False

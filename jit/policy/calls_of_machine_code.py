@@ -31,7 +31,7 @@ class CallsOfMachineCode:
     reaped: int
 
     def count(self, what: Counted, n: int = 1) -> None:
-        """So many calls more that came to this."""
+        """Add to the number of calls with this outcome."""
         self.ledger.add(what, n)
 
     def bypassed(self) -> None:
@@ -43,7 +43,7 @@ class CallsOfMachineCode:
             table_index.set_uses(table, 0)
 
     def rested(self, n: int) -> None:
-        """So many calls were not asked."""
+        """Account for calls that machine code made without asking."""
         self.pause.passed(n)
         typical = self.times.typical
         worth = n * (typical if typical < math.inf else 0.0)

@@ -50,11 +50,11 @@ class Ledger:
     saved: float = 0.0
 
     def add(self, what: Counted, n: int) -> None:
-        """So many calls more came to this."""
+        """Add to the number of calls with this outcome."""
         setattr(self, what.field, getattr(self, what.field) + n)
 
     def count(self, what: Outcome) -> int:
-        """How many calls came to this."""
+        """The number of calls with this outcome."""
         return int(getattr(self, what.field))
 
     @property

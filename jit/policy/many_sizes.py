@@ -81,7 +81,7 @@ class ManySizes:
 
     @abc.abstractmethod
     def count(self, what: Counted, n: int = 1) -> None:
-        """So many calls more that came to this."""
+        """Add to the number of calls with this outcome."""
 
     def is_one_of_many(self, kind: Kind) -> bool:
         """Are most calls that no recording serves of other kinds?"""

@@ -4,9 +4,9 @@
     ask    whether what acts outside of Python's state would go the same way
     run    the program; until here a miss leaves nothing behind
     count  the writes in the versions of tensors; change what requires a gradient, or has a history
-    build  the node for the backward, then all that is new: gradients, results, what goes into
-        Python's state
-    lay    that where it belongs; until here gradients and state that were there before are
+    build  the node for the backward, then all new objects: gradients, results, values of Python's
+        state
+    write  gradients and values of Python's state; the old ones are used until here
     act    print, log and the like
 
 A call whose guards machine code has compared skips those of the checks that were among them.

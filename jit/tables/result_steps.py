@@ -41,8 +41,8 @@ def simple(r: Any) -> bool:
 
 
 class Steps:
-    """The steps that build results and what is laid into Python's state: what recipes emit. A
-    class, not closures: those would hold the recording in a circle."""
+    """The steps that recipes emit: they build results and the values that are written to Python's
+    state. This is a class, because closures would form a reference cycle with the recording."""
 
     def __init__(self, t: Rows, r: Recording, leaves: Leaves, fresh: Mapping[int, int],
                  sources: Mapping[int, Any]) -> None:
@@ -295,7 +295,7 @@ def _fresh(t: Rows, p: Program) -> dict[int, int] | None:
 
 
 def _rows_of_state(t: Rows, left: Left) -> list[tuple[int, int, int]]:
-    """Where what the steps build is laid into Python's state."""
+    """Rows for the spots in Python's state to which the built objects are written."""
     rows = [spot.write_row(t) for spot, _ in left.effects]
     if any(type(real) is not list for real, _ in left.growths):
         raise InPython

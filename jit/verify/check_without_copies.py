@@ -83,16 +83,16 @@ class EarlyCheck:
         return {recipe.value: t._grad._array for (_, recipe), t in zip(replay.grads, owners)
                 if isinstance(recipe, MadeTensor) and t is not None and t._grad is not None}
 
-    def compare(self, there: dict[int, int], values: dict[int, int]) -> None:
-        """Raise Refused where the run came to something else than the program. `there`: the run's
-        value for each value of the program, `values`: the same of results alone."""
+    def compare(self, value_in_run: dict[int, int], values: dict[int, int]) -> None:
+        """Raise Refused if the run and the program differ. `value_in_run`: the run's value for each
+        value of the program, `values`: the same for results alone."""
         if self.problem is not None:
             raise self.problem
         assert self.digests is not None
         rec, p = self.rec, self.known.program
         times = rec.depends_on_time()
         written = {p.outside[i] for i in self.known.recorded.overlaps.written}
-        for n, m in (*values.items(), *((n, there[n]) for n in p.outside)):
+        for n, m in (*values.items(), *((n, value_in_run[n]) for n in p.outside)):
             a = rec.values.array(m)
             if m in times or a is None:
                 continue

@@ -82,11 +82,11 @@ class Step(NamedTuple):
 
     @property
     def without_result(self) -> str:
-        """What it does, without what came of it: an op's result may be as long as values say."""
+        """Its text without the answer or the type of the result, which data may decide."""
         return self.text.partition(" : " if self.kind == "op" else " == ")[0]
 
     def is_asked_otherwise(self, other: Step) -> bool:
-        """Do two steps the same, and come to something else?"""
+        """Are two steps the same question with different answers?"""
         return self.text != other.text and self.kind == other.kind \
             and self.kind in ("guard", "ask", "op") and self.without_result == other.without_result
 

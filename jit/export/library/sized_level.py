@@ -84,7 +84,7 @@ class SizedLevel:
         return not node.op.may_fail or not self.has_inputs
 
     def serves(self, values: Sequence[int]) -> bool:
-        """Are these sizes among those that it is for?"""
+        """Is the program for these sizes?"""
         try:
             return (self.fits(*self.of(values)) is not None and self.arrays(values) is not None
                     and self.foretells(values))
