@@ -239,11 +239,17 @@ class Arrays:
         if name in WRITES or is_inplace or name == "operator.setitem":
             target = args[0] if args else next((kwargs[k] for k in WRITTEN if k in kwargs), None)
             return self.change(name, function, target, args, kwargs, plain_args, plain_kwargs)
+        return self.call_without_writes(name, function, args, kwargs, operands)
+
+    def call_without_writes(self, name: str, function: Callable[..., Any], args: tuple[Any, ...],
+                            kwargs: Mapping[str, Any], operands: tuple[Any, ...]) -> Any:
+        """Run a NumPy function that leaves its operands as they are, and record it: by ops, as a
+        node, or with guards on the operands. If it changes an operand the run is not recorded."""
         call = self.as_node(name, function, args, kwargs)
         looked_at = call[1] if call and not name.startswith("operator") else [
             tensor_of(x) for x in operands if type(x) is Array and call is None]
         before = [(a, a.tobytes()) for t in looked_at if (a := t._array).nbytes <= COMPARED]
-        made = warning_here(self.rec, function, plain_args, plain_kwargs)
+        made = warning_here(self.rec, function, unwrapped(args), unwrapped(kwargs))
         if self.rec.reason:
             return made
         if any(a.tobytes() != was for a, was in before):

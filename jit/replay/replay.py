@@ -114,18 +114,7 @@ class Replay:
             raise Miss
         if self.acts:
             self.ask()
-        try:
-            if self.generators:
-                env = self.run_with_draws(arrays)
-            elif self.spent.values:
-                env = self.run_over_spent_gradients(arrays, leaves)
-            else:
-                env = self.program(arrays)
-        except Miss:
-            raise
-        except BaseException:                # An interrupt: some of it may have been written.
-            self.count_writes(leaves)
-            raise
+        env = self.compute(arrays, leaves)
         self.count_writes(leaves)
         for source, flags in self.marks:
             t = source.find(leaves)
@@ -139,18 +128,36 @@ class Replay:
         grads = self.new_grads.build(making) if self.grads else ()
         if self.only_grads_and_result:
             out = self.result.build(making)
-        else:
-            left = [x.build(making) for x in self.left.recipes]
-            out = self.result.build(making)
-            acts = [[x.build(making) for x in c.recipes] for c in self.acts]
+            self.set_gradients(leaves, grads)
+            return out
+        left = [x.build(making) for x in self.left.recipes]
+        out = self.result.build(making)
+        acts = [[x.build(making) for x in c.recipes] for c in self.acts]
+        self.set_gradients(leaves, grads)
+        self.left.write(left, boxes)
+        for c, args in zip(self.acts, acts):
+            c.does(*args, **c.kwargs)
+        return out
+
+    def compute(self, arrays: list[Any], leaves: Any) -> Any:
+        """Run the program. Gives its values; raises Miss if a guard on data fails."""
+        try:
+            if self.generators:
+                return self.run_with_draws(arrays)
+            if self.spent.values:
+                return self.run_over_spent_gradients(arrays, leaves)
+            return self.program(arrays)
+        except Miss:
+            raise
+        except BaseException:                # An interrupt: some of it may have been written.
+            self.count_writes(leaves)
+            raise
+
+    def set_gradients(self, leaves: Any, grads: Any) -> None:
+        """Give the tensors their new gradients."""
         if grads:
             for t, g in zip(self.graded.find(leaves), grads):
                 t._grad = g
-        if not self.only_grads_and_result:
-            self.left.write(left, boxes)
-            for c, args in zip(self.acts, acts):
-                c.does(*args, **c.kwargs)
-        return out
 
     def ask(self) -> None:
         """Check that the calls which act outside of Python's state would do the same again."""

@@ -56,20 +56,9 @@ def why(g: Graph, first: tuple[int, OpNode], second: tuple[int, OpNode], users: 
         said = ("what moves elements does not gather" if moved and gathered else
                 (fuse_moves if moved else fuse_gathers).why(a, b, arrays))
         return said or _between(g, k, i, users) or f"others need %{a.outs[0]} too"
-    for n in (a, b):
-        t = g.types[n.outs[0]]
-        if n.attrs:
-            return f"{n.op.name} has attributes ({', '.join(n.attrs)})"
-        types = [template(g.types[x]) if type(x) is Ref else x for x in n.ins]
-        if n.op.family == "pointwise" and not has_parts(n, types):
-            return "a function of complex numbers has no kernel"
-        if not t.size:
-            return "there are no elements"
-        if not dense(t):
-            return f"the result of {n.op.name} has gaps: {t}"
-        odd = [x for x in n.ins if not is_operand(x)]
-        if odd:
-            return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
+    no_kernel = why_no_kernel(g, a) or why_no_kernel(g, b)
+    if no_kernel is not None:
+        return no_kernel
     x, y = g.types[a.outs[0]], g.types[b.outs[0]]
     if x.shape != y.shape:
         return f"their shapes differ: {list(x.shape)} and {list(y.shape)}"
@@ -77,6 +66,24 @@ def why(g: Graph, first: tuple[int, OpNode], second: tuple[int, OpNode], users: 
         return f"their elements are in other orders: {x} and {y}"
     too_large = f"a kernel would be too large (more than {MOST} operands or {MOST_NODES} nodes)"
     return _between(g, k, i, users) or f"another node needs one of them before, or {too_large}"
+
+
+def why_no_kernel(g: Graph, n: OpNode) -> str | None:
+    """Why a node can be in no pointwise kernel; None if it can."""
+    t = g.types[n.outs[0]]
+    if n.attrs:
+        return f"{n.op.name} has attributes ({', '.join(n.attrs)})"
+    types = [template(g.types[x]) if type(x) is Ref else x for x in n.ins]
+    if n.op.family == "pointwise" and not has_parts(n, types):
+        return "a function of complex numbers has no kernel"
+    if not t.size:
+        return "there are no elements"
+    if not dense(t):
+        return f"the result of {n.op.name} has gaps: {t}"
+    odd = [x for x in n.ins if not is_operand(x)]
+    if odd:
+        return f"{n.op.name} has an operand that is no tensor and no number: {odd[0]!r}"
+    return None
 
 
 def _between(g: Graph, k: int, i: int, users: Users) -> str | None:
