@@ -63,30 +63,31 @@ class Index:
 
     def __init__(self, aside: Iterable[int] = ()) -> None:
         self.aside = frozenset(aside)
-        self.there: dict[int, list[Table]] = {}          # fingerprint -> tables for such arguments
+        # fingerprint of arguments -> the tables for such arguments
+        self.by_fingerprint: dict[int, list[Table]] = {}
         self.rebuild(8)
 
     def put(self, finger: int, table: Table) -> None:
         """Add a table for arguments with this fingerprint."""
-        there = self.there.setdefault(finger, [])
-        if any(x is table for x in there):
+        tables = self.by_fingerprint.setdefault(finger, [])
+        if any(x is table for x in tables):
             return
-        if len(there) == L.TRIES:            # others would not be tried
-            self.drop(finger, there[0])
-            there = self.there[finger]
-        there.append(table)
+        if len(tables) == L.TRIES:           # others would not be tried
+            self.drop(finger, tables[0])
+            tables = self.by_fingerprint[finger]
+        tables.append(table)
         if 2 * self.used >= self.size:
-            self.rebuild(4 * sum(map(len, self.there.values())))
+            self.rebuild(4 * sum(map(len, self.by_fingerprint.values())))
         else:
             self.enter(finger, table)
 
     def drop(self, finger: int, table: Table) -> None:
         """Remove a table."""
-        left = [x for x in self.there.get(finger, ()) if x is not table]
+        left = [x for x in self.by_fingerprint.get(finger, ()) if x is not table]
         if left:
-            self.there[finger] = left
+            self.by_fingerprint[finger] = left
         else:
-            self.there.pop(finger, None)
+            self.by_fingerprint.pop(finger, None)
         for at in self.places(finger):
             if self.rows[2 * at + 1] == table[0].ctypes.data:
                 self.rows[2 * at + 1] = _never.ctypes.data
@@ -101,8 +102,8 @@ class Index:
                             known_at=8 * L.HEADER).items():
             words[L.H[name] // 8] = v
         self.rows, self.ready = words[L.HEADER:], (words, held)
-        for finger, there in self.there.items():
-            for table in there:
+        for finger, tables in self.by_fingerprint.items():
+            for table in tables:
                 self.enter(finger, table)
 
     def places(self, finger: int) -> Iterator[int]:

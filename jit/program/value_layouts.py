@@ -97,7 +97,7 @@ class Values:
         # value on a device -> the device's number
         self.devices: dict[int, int] = {}
         # value that was there before, on a device -> its array
-        self.there: dict[int, Any] = {}
+        self.device_arrays: dict[int, Any] = {}
         # arrays that are kept for the time being (see `holding`)
         self.held: list[Array] | None = None
 
@@ -119,7 +119,7 @@ class Values:
         that has its address and cannot be read."""
         n = self.enter(a, devices.places(a))
         if n in self.devices:
-            self.there[n] = a
+            self.device_arrays[n] = a
         return n
 
     def made(self, a: Array, sources: Iterable[int] = ()) -> int:
@@ -223,7 +223,7 @@ class Originals:
     `given_up()` is called before the write for which the next copy would have been made."""
 
     def __init__(self, values: Values) -> None:
-        self.arrays, self.there = values.arrays, values.there
+        self.arrays, self.device_arrays = values.arrays, values.device_arrays
         self.may_take: Callable[[], float] = unlimited
         self.given_up: Callable[[], None] = nothing
         self.are_lost = False
@@ -248,7 +248,7 @@ class Originals:
 
     def real(self, n: int) -> Array:
         """The array of an outside value, which can be read."""
-        found: Array = self.there.get(n, self.arrays[n])
+        found: Array = self.device_arrays.get(n, self.arrays[n])
         return found
 
     def write(self, a: Array) -> None:
