@@ -69,12 +69,12 @@ def _in_common_type(*tensors):
 def _number_as_tensor(x, number):
     """A number as a tensor without dimensions, of the type of the operand `x` beside it."""
     if not isinstance(number, int | _b.float | complex):
-        raise TypeError(f"an operand must be a tensor or a number, not {type(number).__name__}")
+        raise TypeError(f"an operand must be a tensor or a number, not {number.__class__.__name__}")
     t = x.dtype
     kind = (_BOOL if isinstance(number, _b.bool) else _INT
             if isinstance(number, int) else _FLOAT if isinstance(number, _b.float) else _COMPLEX)
     if kind > t.category and not (kind == _COMPLEX and t.category == _FLOAT):
-        raise TypeError(f"a {type(number).__name__} does not go with {t}")
+        raise TypeError(f"a {number.__class__.__name__} does not go with {t}")
     return _F["full"]((),
                       number,
                       dtype=t.to_complex() if kind == _COMPLEX and t.category == _FLOAT else t)

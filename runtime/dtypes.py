@@ -211,7 +211,7 @@ def as_dtype(x):
         return from_numpy(np.dtype(x))
     if type(x) is quantised_dtype:
         return x.np                           # an error, which says how they are made
-    raise TypeError(f"dtype must be a whet.dtype, not {x!r} ({type(x).__name__})")
+    raise TypeError(f"dtype must be a whet.dtype, not {x!r} ({x.__class__.__name__})")
 
 
 _default = float32

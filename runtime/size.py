@@ -60,6 +60,6 @@ def _length(i, n):
         whole = None
     if whole is None and (isinstance(n, Base) or not hasattr(type(n), "__index__")):
         raise TypeError(
-            f"whet.Size() takes an iterable of 'int' (item {i} is '{type(n).__name__}')")
+            f"whet.Size() takes an iterable of 'int' (item {i} is '{n.__class__.__name__}')")
     # an int of another class stays one: it may be a number that a recorded run lets vary
     return n if whole is None else whole

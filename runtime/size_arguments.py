@@ -43,8 +43,8 @@ def as_int(x, op, argument, position=None, index=operator.index):
         return index(x)
     except TypeError:
         where = "" if position is None else f" (position {position})"
-        raise TypeError(
-            f"{op}(): argument '{argument}'{where} must be int, not {type(x).__name__}") from None
+        got = x.__class__.__name__           # a trace has stand-ins, which say the real class so
+        raise TypeError(f"{op}(): argument '{argument}'{where} must be int, not {got}") from None
 
 
 def sizes(args, op, argument="size"):
@@ -63,10 +63,11 @@ def sizes(args, op, argument="size"):
                 raise TypeError
             out.append(whole(s))
         except TypeError:
-            if (len(args) == 1 and not hasattr(s, "_array") and hasattr(s, "__iter__")
-                    and hasattr(s, "__len__") and not isinstance(s, str)):
+            kind = s.__class__
+            if (len(args) == 1 and not hasattr(s, "_array") and hasattr(kind, "__iter__")
+                    and hasattr(kind, "__len__") and not isinstance(s, str)):
                 return sizes(tuple(s), op, argument)
-            got = type(s).__name__
+            got = kind.__name__
             raise TypeError(
                 f"{op}(): argument '{argument}' (position {i + 1}) must be tuple of ints, not {got}"
             ) from None

@@ -199,7 +199,7 @@ class Tensor(TensorProperties):
             if not isinstance(g, Tensor):
                 raise TypeError(
                     "assigned grad expected to be a Tensor or None but got grad of type "
-                    f"{type(g).__name__}")
+                    f"{g.__class__.__name__}")
             if g is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if g.dtype is not self.dtype:
@@ -231,7 +231,7 @@ class Tensor(TensorProperties):
     @data.setter
     def data(self, other):
         if not isinstance(other, Tensor):
-            raise TypeError(f"Variable data has to be a tensor, but got {type(other).__name__}")
+            raise TypeError(f"Variable data has to be a tensor, but got {other.__class__.__name__}")
         if (other.dtype is not self.dtype and self._rg & REQUIRES_GRAD
                 and other.dtype.category < FLOAT):
             raise RuntimeError(

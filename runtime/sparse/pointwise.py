@@ -220,7 +220,7 @@ def mul(input: Any, other: Any) -> Any:
         _same_sizes("mul", input, other)
         return input._back(_common(input._as_coo().coalesce(), other._as_coo().coalesce()))
     if not is_tensor(other):
-        raise refusal("mul", f"{input.layout} and {type(other).__name__}")
+        raise refusal("mul", f"{input.layout} and {other.__class__.__name__}")
     if tuple(other.shape) != tuple(input.shape):
         other = other.expand(input.shape)
     mask = sparse_mask(other, input.coalesce() if isinstance(input, CooTensor) else input)

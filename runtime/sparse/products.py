@@ -68,7 +68,7 @@ def mm(input: Any, mat2: Any) -> Any:
     """
     for i, x in enumerate((input, mat2)):
         if not is_tensor(x) and not is_sparse(x):
-            raise TypeError(f"mm(): argument {i + 1} must be Tensor, not {type(x).__name__}")
+            raise TypeError(f"mm(): argument {i + 1} must be Tensor, not {x.__class__.__name__}")
     _matrices("mm", input, mat2)
     if is_sparse(input):
         return _times_sparse(input, mat2) if is_sparse(mat2) else _times_dense(input, mat2)

@@ -4,7 +4,7 @@ import numpy as np
 import whet
 from whet import nn, optim
 
-from tests.traps.harness import Box, ramp, trap
+from tests.traps.harness import Box, outcome, ramp, trap
 
 
 @trap
@@ -125,4 +125,17 @@ def a_number_of_numpy_leaves_in_many_ways():
             for i in range(4):
                 o.k = np.float64(1.0 + i / 2)
                 yield f(ramp(4), way), list(kept)
+    return f, calls
+
+
+@trap
+def numbers_of_numpy_where_a_size_is_wanted():
+    """Whole ones of all kinds, then others: the errors say the kind that was given."""
+    def f(x, n):
+        return (outcome(lambda: x.reshape(n, -1)), outcome(lambda: x.narrow(0, 0, n)),
+                outcome(lambda: x.roll(n)), outcome(lambda: x.reshape(n)))
+    def calls(f):
+        for n in (2, 2, 2, np.int64(2), np.int64(3), np.int32(1), np.bool_(True), np.float32(2),
+                  np.float64(3), np.float32(1), 2.0, True, 3, 1):
+            yield f(ramp(6), n)
     return f, calls
