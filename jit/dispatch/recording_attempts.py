@@ -105,8 +105,7 @@ class FirstRecording(Session):
         self.left = Left([], [], [])         # in Python's state, by the run
         self.ran_before = self.policy.begun > 0 or self.policy.times.typical < math.inf
         self.only_set_up = False             # It ran unwatched, to set up what later runs find.
-        # what is asked which code an unwatched run runs
-        self.lesson: AbstractContextManager[Any] = contextlib.nullcontext()
+        self.lesson: AbstractContextManager[Any] = contextlib.nullcontext()  # notes what it runs
         # As long as there is no recording, a run may turn out to be one that comes once.
         self.may_set_up = not self.policy.held and self.policy.begun < SETTING_UP
 
@@ -144,8 +143,8 @@ class FirstRecording(Session):
     def ask_what_runs(self, reason: Reason) -> NoReturn:
         """The function reaches something that cannot be compared. From now on only code is read
         that ran; this run shows which does."""
-        self.learned.ran = self.lesson = CodeThatRan(
-            reason.named(self.subject.fn, self.call.key), self.learned.ran)
+        why = reason.named(self.subject.fn, self.call.key)
+        self.learned.ran = self.lesson = CodeThatRan(why, before=self.learned.ran)
         self.learned.arrays_are_known, self.became = True, Outcome.SET_UP
         self.learned.fix_numbers()
         raise Unrecorded
