@@ -35,7 +35,7 @@ from .code_that_ran import CodeThatRan
 from .comparison_run import Comparison
 from .learned_variation import Learned
 from .recordings import Recordings
-from .refusals import Refusals
+from .refusals import Refusals, calls_until_full
 from .traced_function import TracedFunction
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class FirstRecording(Session):
         if not recordings.make_place(call.key):
             last = paths[0].missed.last
             reason = OtherWays(len(paths), last and last.named(self.subject.fn, call.key))
-            self.refusals.pause(call.key, reason)
+            self.refusals.pause(call.key, reason, calls=calls_until_full(last))
             recordings.drop_key(call.key)
             raise Unrecorded
         self.is_unwatched = self.may_be_unwatched(paths)

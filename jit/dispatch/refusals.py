@@ -5,6 +5,7 @@ import collections
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..errors import TraceError, warn
+from ..refusals.reasons import Changed
 from ..refusals.recording_errors import Wrong
 from .traced_function import TracedFunction
 
@@ -17,6 +18,7 @@ TRIES = 3                        # recordings of one key that may fail before it
 PASSING = 0.25
 # calls until what varied each time, or what no recording fits, is tried once more, at first
 PAUSE = 64
+LONGEST = 1 << 10                # of the first pauses
 
 
 class Pause(NamedTuple):
@@ -24,6 +26,26 @@ class Pause(NamedTuple):
 
     left: int
     length: int
+
+
+def calls_until_full(reason: Reason | None) -> int:
+    """For how many calls it is of no use to record, where this was another at each of them. A deque
+    such as a window of losses stops growing once it is full.
+
+        >>> from collections import deque
+        >>> from whet.jit.dispatch.refusals import calls_until_full
+        >>> from whet.jit.guards.container_places import Elements
+        >>> from whet.jit.guards.places import Change
+        >>> from whet.jit.refusals.reasons import Changed
+        >>> window = deque([0.5] * 8, maxlen=100)
+        >>> calls_until_full(Changed(None, Change(Elements(window), None))), calls_until_full(None)
+        (92, 64)
+    """
+    change = reason.change if isinstance(reason, Changed) else None
+    held = None if change is None or change.index is not None else change.owner
+    if type(held) is not collections.deque or held.maxlen is None:
+        return PAUSE
+    return min(max(held.maxlen - len(held), 1), LONGEST)
 
 
 class Refusals:
@@ -59,10 +81,10 @@ class Refusals:
         elif self.tries[key] >= TRIES:
             self.pause(key, reason, " in some calls")
 
-    def pause(self, key: Key, reason: Reason, when: str = "") -> None:
-        """Run calls of this kind eagerly for a while, each time for twice as long, where no
-        recording fits. What varies may stop varying: a window of losses does once it is full."""
-        length = 2 * self.pauses[key].length if key in self.pauses else PAUSE
+    def pause(self, key: Key, reason: Reason, when: str = "", calls: int = PAUSE) -> None:
+        """Run calls of this kind eagerly for a while, at first for so many, and each time for twice
+        as long, where no recording fits: what varies may stop varying."""
+        length = 2 * self.pauses[key].length if key in self.pauses else calls
         self.pauses[key] = Pause(length, length)
         self.give_up(key, reason, when)
 

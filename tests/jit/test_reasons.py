@@ -286,7 +286,7 @@ def test_what_settles_is_recorded_after_a_pause():
             same.append(6.0 * k)
             assert got == sum(same) / len(same)
     facts = traced.explain(data=True)
-    assert facts["calls"]["replayed"] > 40 and facts["refused"] is None
+    assert facts["calls"]["replayed"] > 120 and facts["refused"] is None
 
 
 def test_a_graph_from_before_the_call_is_told_from_what_was_made_unseen():
